@@ -13,14 +13,14 @@ from benchmarks import points, series
 from benchmarks.row import ROUNDS, Row, compared, median_of
 from dashwright.common import media
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import evaluate
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
-from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.value_frames import frames_of
 from dashwright.expressions.formats import arrow, codec
 from dashwright.expressions.queries import respond
 
@@ -64,12 +64,12 @@ def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> list[Frame]:
 
 
 def _json(frames: Sequence[Frame]) -> int:
-    writer = codec.FrameWriter()
+    writer = codec.JsonFrameWriter()
     return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
 
 
 def _arrow(frames: Sequence[Frame]) -> int:
-    writer = arrow.FrameWriter()
+    writer = arrow.ArrowFrameWriter()
     return sum(len(piece) for piece in codec.pieces(part for frame in frames for part in writer.write(frame)))
 
 

@@ -10,7 +10,7 @@ from benchmarks.row import Row, compared, memcpy
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
-from dashwright.expressions.engine.reduce import Mode, Reduce
+from dashwright.expressions.engine.reduce import Reduce, ReduceMode
 from dashwright.expressions.engine.reducers import REDUCERS
 from dashwright.expressions.engine.resample import Resample
 from dashwright.expressions.engine.table import Table
@@ -111,7 +111,7 @@ async def reduction() -> list[Row]:
     copy = memcpy(8 * 10 * _TOTAL)
     rows = []
     for name in (name for name in REDUCERS if name != "median"):
-        strict, dropping = Reduce.of("A", name), Reduce.of("A", name, Mode.DROP)
+        strict, dropping = Reduce.of("A", name), Reduce.of("A", name, ReduceMode.DROP)
         for path, goal, reduce, values in (("", 1.5, strict, plain), (" with 1 % nulls", 3.0, dropping, holed)):
             rows.append(
                 await compared(

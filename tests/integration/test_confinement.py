@@ -207,11 +207,11 @@ def test_the_filter_refuses_what_reaches_out_and_nothing_else(name: str) -> None
 
 def test_missing_walls_are_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
     """An operator learns from the log that a kernel has no Landlock; a complete child logs nothing."""
-    from dashwright.expressions import walls
+    from dashwright.expressions import confinement_report
 
-    walls._warn.cache_clear()
-    walls.report_walls("sql", {"walls": {"landlock": 7, "seccomp": True}})
+    confinement_report._warn.cache_clear()
+    confinement_report.report_walls("sql", {"walls": {"landlock": 7, "seccomp": True}})
     assert "child_not_confined" not in capsys.readouterr().out
     for _ in range(2):
-        walls.report_walls("sql", {"walls": {"landlock": 0, "seccomp": True}})
+        confinement_report.report_walls("sql", {"walls": {"landlock": 0, "seccomp": True}})
     assert len(re.findall("child_not_confined", capsys.readouterr().out)) == 1

@@ -19,16 +19,18 @@ import pytest
 from dashwright.common.errors import DeadlineExceeded
 from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.sql import sandbox as room
-from dashwright.expressions.sql.handover import SharedMemory
 from dashwright.expressions.sql.pipe import Wait
-from dashwright.expressions.sql.relation import Column, Relation
-from dashwright.expressions.sql.results import Unreadable, frame_of
-from dashwright.expressions.sql.sandbox import Answer, ChildEnded, Fence, NoChild, Sandbox
+from dashwright.expressions.sql.relation import Relation, RelationColumn
+from dashwright.expressions.sql.results import MalformedResult, frame_of
+from dashwright.expressions.sql.sandbox import ChildEnded, ChildResponse, Fence, NoChild, Sandbox
+from dashwright.expressions.sql.shared_tables import SharedMemory
 
 MEMORY = 64 * 1024 * 1024
 PATIENCE = 60.0
 LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
-TABLE = Relation((Column("n", FieldType.INT64, np.arange(3)), Column("s", FieldType.STRING, np.array(["a", "b", "c"], object))), 3)
+TABLE = Relation(
+    (RelationColumn("n", FieldType.INT64, np.arange(3)), RelationColumn("s", FieldType.STRING, np.array(["a", "b", "c"], object))), 3
+)
 
 
 class Over(Exception):
@@ -49,7 +51,7 @@ def within(seconds: float) -> Callable[[], Wait]:
     return working
 
 
-def run(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> Answer:
+def run(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> ChildResponse:
     asked = {"sql": sql, "cells": 1000, "bytes": sandbox.fence.bytes}
     return sandbox.run(asked, tables, within(seconds)(), within(seconds))
 
@@ -451,9 +453,9 @@ def test_a_child_that_cannot_start_says_why(text: str, fault: str, tmp_path: Pat
         made.stop()
 
 
-def column(kind: str, **buffers: bytes) -> Answer:
+def column(kind: str, **buffers: bytes) -> ChildResponse:
     told: dict[str, Any] = {"name": "x", "type": kind, "buffers": {name: len(part) for name, part in buffers.items()}}
-    return Answer({"rows": 2, "columns": [told]}, memoryview(b"".join(buffers.values())))
+    return ChildResponse({"rows": 2, "columns": [told]}, memoryview(b"".join(buffers.values())))
 
 
 @pytest.mark.parametrize(
@@ -470,14 +472,14 @@ def column(kind: str, **buffers: bytes) -> Answer:
         column("string", values=b"\xff\xff", lengths=b"\x01\x00\x00\x00\x01\x00\x00\x00"),
         column("json.RawMessage", values=b"{}", lengths=b"\x01\x00\x00\x00\x01\x00\x00\x00"),
         column("json.RawMessage", values=b"[" * 500 + b"]" * 500 + b"1", lengths=b"\xe8\x03\x00\x00\x01\x00\x00\x00"),
-        Answer({"rows": "x", "columns": []}, memoryview(b"")),
-        Answer({"columns": []}, memoryview(b"")),
-        Answer({"rows": 1, "columns": [7]}, memoryview(b"")),
+        ChildResponse({"rows": "x", "columns": []}, memoryview(b"")),
+        ChildResponse({"columns": []}, memoryview(b"")),
+        ChildResponse({"rows": 1, "columns": [7]}, memoryview(b"")),
     ],
 )
-def test_an_answer_that_does_not_fit_together_is_not_read(answer: Answer) -> None:
+def test_an_answer_that_does_not_fit_together_is_not_read(answer: ChildResponse) -> None:
     """Lengths, types, texts and documents."""
-    with pytest.raises(Unreadable):
+    with pytest.raises(MalformedResult):
         frame_of(answer)
 
 

@@ -20,7 +20,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.connections import Connections, PoolLimits
 from dashwright.expressions.sources.postgres.source import TYPES, Postgres
 
 START = datetime(2020, 1, 1, tzinfo=UTC)
@@ -101,7 +101,7 @@ def reach(warehouse: Warehouse) -> Reach:
 
 @pytest.fixture
 async def connections(reach: Reach) -> AsyncIterator[Connections]:
-    made = Connections(reach, Sizes(connections=1))
+    made = Connections(reach, PoolLimits(connections=1))
     yield made
     await made.close()
 

@@ -212,7 +212,7 @@ async def test_equal_statements_are_one_question(warehouse: Warehouse, connectio
 
     def same(sql: str, **query: Any) -> bool:
         asked = a_query(sql, **query)
-        return source.question(asked, RANGE) == source.question(asked, later)
+        return source.cache_key(asked, RANGE) == source.cache_key(asked, later)
 
     assert same("select 1")
     assert not same("select $__timeTo()")

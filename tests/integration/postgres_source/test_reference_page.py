@@ -22,7 +22,7 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.timerange import time_range
 from dashwright.expressions.sources.postgres.connections import Connections
-from dashwright.expressions.sources.postgres.macros import Surroundings, expand
+from dashwright.expressions.sources.postgres.macros import MacroContext, expand
 from dashwright.expressions.sources.postgres.source import Postgres
 
 PAGE = Path(__file__).parents[3] / "docs/reference/data-sources-postgres.md"
@@ -33,7 +33,7 @@ _MACRO = re.compile(r"^\| `(\$__[^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
 def test_macros_become_what_the_page_says() -> None:
     """Every one of them is there."""
     rows = _MACRO.findall(PAGE.read_text())
-    assert {row[0]: expand(row[0], Surroundings(RANGE, 60_000)).sql for row in rows} == dict(rows)
+    assert {row[0]: expand(row[0], MacroContext(RANGE, 60_000)).sql for row in rows} == dict(rows)
     assert len(rows) == 18
 
 

@@ -15,7 +15,7 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.reach import Reach
 from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.connections import Connections, PoolLimits
 from dashwright.expressions.sources.postgres.source import Postgres
 
 Open = Callable[..., Connections]
@@ -26,7 +26,7 @@ async def opened(reach: Reach) -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
         def open_(reach: Reach = reach, **sizes: Any) -> Connections:
-            made = Connections(reach, Sizes(**sizes))
+            made = Connections(reach, PoolLimits(**sizes))
             stack.push_async_callback(made.close)
             return made
 

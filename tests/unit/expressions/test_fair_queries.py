@@ -20,7 +20,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.queries import QuerySettings
-from dashwright.expressions.sources.directory import Directory, Found
+from dashwright.expressions.sources.directory import DataSource, Directory
 from dashwright.expressions.sources.source import Source
 
 pytestmark = pytest.mark.exhaustive
@@ -63,9 +63,9 @@ class Sources:
     def __init__(self, slow: Slow) -> None:
         self._slow = slow
 
-    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         if queries[0].datasource.uid == "slow":
-            return [Found("slow", self._slow) for _ in queries]
+            return [DataSource("slow", self._slow) for _ in queries]
         return await Directory().find(queries, context)
 
 

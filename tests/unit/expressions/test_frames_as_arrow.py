@@ -33,7 +33,7 @@ def tables(body: bytes) -> list[Any]:
 
 
 def written(*frames: Frame) -> list[Any]:
-    writer = arrow.FrameWriter()
+    writer = arrow.ArrowFrameWriter()
     return tables(b"".join(part for frame in frames for part, _ in writer.write(frame)))
 
 
@@ -114,9 +114,9 @@ def test_series_of_one_answer_are_encoded_as_each_would_be_alone(rows: int, shar
         nulls = None if share is None else random.random(rows) < share
         value = Field("v", FieldType.FLOAT64, values, nulls, nullable=number % 2 == 0, labels=item)
         frames.append(Frame([times, value], "" if number % 4 else "name", "A", meta if number % 5 else None))
-    together = arrow.FrameWriter()
+    together = arrow.ArrowFrameWriter()
     for frame in frames:
-        assert list(together.write(frame)) == list(arrow.FrameWriter().write(frame))
+        assert list(together.write(frame)) == list(arrow.ArrowFrameWriter().write(frame))
     assert [table["v"].null_count for table in written(*frames)] == [
         0 if frame.fields[1].nulls is None else np.count_nonzero(frame.fields[1].nulls) for frame in frames
     ]
@@ -151,7 +151,7 @@ def test_a_long_frame_goes_out_in_batches() -> None:
         Field("b", FieldType.BOOL, np.arange(count) % 2 == 0),
         Field("s", FieldType.STRING, np.array([str(number) for number in range(count)], object)),
     ]
-    parts = list(pieces(arrow.FrameWriter().write(Frame(fields))))
+    parts = list(pieces(arrow.ArrowFrameWriter().write(Frame(fields))))
     assert len(parts) > count * len(fields) // PIECE
     assert max(map(len, parts)) < PIECE * 16
     [table] = tables(b"".join(parts))
@@ -161,8 +161,8 @@ def test_a_long_frame_goes_out_in_batches() -> None:
     assert table["s"].to_pylist() == [str(number) for number in range(count)]
 
 
-@pytest.mark.parametrize("writer", [arrow.FrameWriter(), codec.FrameWriter()])
-def test_very_many_small_frames_go_out_in_pieces(writer: arrow.FrameWriter | codec.FrameWriter) -> None:
+@pytest.mark.parametrize("writer", [arrow.ArrowFrameWriter(), codec.JsonFrameWriter()])
+def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
     """A frame is work however few its values are: ten thousand numbers are not encoded at one stretch, in either encoding."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])])
     parts = list(pieces(part for _ in range(10_000) for part in writer.write(frame)))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.formats.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.formats.codec import PIECE, JsonFrameWriter, pieces
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
 def written(*frames: Frame) -> Any:
-    writer = FrameWriter()
+    writer = JsonFrameWriter()
     return [orjson.loads(b"".join(pieces(writer.write(frame)))) for frame in frames]
 
 
@@ -94,7 +94,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 def test_no_piece_is_much_larger_than_the_limit() -> None:
     """A long column is cut, short ones are gathered; the pieces join to the whole."""
     frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (PIECE * 2 + 1, 10, 10)])
-    parts = list(pieces(FrameWriter().write(frame)))
+    parts = list(pieces(JsonFrameWriter().write(frame)))
     assert len(parts) == 3
     assert all(part.count(b"1,") <= PIECE + 1 for part in parts)
     assert [len(column) for column in orjson.loads(b"".join(parts))["data"]["values"]] == [PIECE * 2 + 1, 10, 10]

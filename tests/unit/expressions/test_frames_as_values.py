@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.common.errors import BadRequest
-from dashwright.expressions.engine.convert import values_of
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.values import NoData, Numbers, Series, Values
 from dashwright.expressions.formats.frame_reader import read_frames
 

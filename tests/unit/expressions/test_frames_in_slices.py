@@ -5,11 +5,11 @@ import orjson
 import pytest
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.formats.codec import PIECE, FrameWriter, pieces
+from dashwright.expressions.formats.codec import PIECE, JsonFrameWriter, pieces
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
-def written(writer: FrameWriter, frame: Frame) -> bytes:
+def written(writer: JsonFrameWriter, frame: Frame) -> bytes:
     return b"".join(pieces(writer.write(frame)))
 
 
@@ -29,7 +29,7 @@ def test_a_long_frame_reads_as_itself(rows: int) -> None:
         Field("n", FieldType.INT64, np.where(nulls, 0, np.arange(rows)), nulls, nullable=True),
         Field("s", FieldType.STRING, np.array(["x"] * rows, object)),
     ]
-    [read] = read_frames(b"[" + written(FrameWriter(), Frame(fields)) + b"]")
+    [read] = read_frames(b"[" + written(JsonFrameWriter(), Frame(fields)) + b"]")
     for field, again in zip(fields, read.fields, strict=True):
         assert np.array_equal(again.values, field.values, equal_nan=field.type.is_float)
         assert np.array_equal(
@@ -40,7 +40,7 @@ def test_a_long_frame_reads_as_itself(rows: int) -> None:
 def test_a_shared_time_column_keeps_its_nanoseconds() -> None:
     """On every frame, also when another column came between."""
     fine, whole = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
-    writer = FrameWriter()
+    writer = JsonFrameWriter()
     found = [
         orjson.loads(written(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
         for times in (fine, fine, whole, fine)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.values import Numbers, Series
 

@@ -8,10 +8,10 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
-from dashwright.expressions.engine.present import frames_of
+from dashwright.expressions.engine.value_frames import frames_of
 from dashwright.expressions.engine.values import Cells, NoData, Numbers, Scalar
 from dashwright.expressions.formats import arrow, response
-from dashwright.expressions.formats.codec import FrameWriter, pieces
+from dashwright.expressions.formats.codec import JsonFrameWriter, pieces
 from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.formats.response import Result
 
@@ -57,17 +57,17 @@ def answered() -> dict[str, Result]:
 
 def test_a_frame_of_every_type_as_json() -> None:
     """Written as promised, and read again as it was."""
-    written = b"".join(pieces(FrameWriter().write(every_type())))
+    written = b"".join(pieces(JsonFrameWriter().write(every_type())))
     wire.check("every_type.json", written + b"\n")
     [read] = read_frames(b"[" + written + b"]")
-    assert b"".join(pieces(FrameWriter().write(read))) == written
+    assert b"".join(pieces(JsonFrameWriter().write(read))) == written
     for field, again in zip(every_type().fields, read.fields, strict=True):
         assert (field.type, field.nullable, field.values.dtype) == (again.type, again.nullable, again.values.dtype)
 
 
 def test_a_frame_of_every_type_as_arrow() -> None:
     """One stream."""
-    wire.check("every_type.arrows", b"".join(pieces(arrow.FrameWriter().write(every_type()))))
+    wire.check("every_type.arrows", b"".join(pieces(arrow.ArrowFrameWriter().write(every_type()))))
 
 
 def test_an_answer_as_json() -> None:

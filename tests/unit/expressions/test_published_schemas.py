@@ -13,7 +13,7 @@ from pydantic.alias_generators import to_snake
 from dashwright.api.models.schema import DRAFT, panel_schema, target_schema
 from dashwright.common.models.expressions import TARGETS
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.requests.binding import Bound, bind
+from dashwright.expressions.requests.binding import BoundQuery, bind
 
 pytestmark = pytest.mark.exhaustive
 
@@ -147,7 +147,7 @@ def test_a_mutated_target_has_one_verdict(kind: str, data: st.DataObject) -> Non
 
 
 def is_bound(item: Any) -> bool:
-    return isinstance(bind(item, "", QueryContext(QueryEndpoint.PANEL)), Bound)
+    return isinstance(bind(item, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)
 
 
 SOURCES = TEXT | st.sampled_from(["__expr__", "-100"]) | JSON

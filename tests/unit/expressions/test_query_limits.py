@@ -175,7 +175,9 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     """What was done stays; what comes later is 504 on its refId and names the setting."""
     given: list[Limits] = []
 
-    async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: QueryCache) -> fetching.Fetched:
+    async def fetch(
+        request: Request, context: QueryContext, limits: Limits, sources: Sources, answers: QueryCache
+    ) -> fetching.FetchedResults:
         given.append(limits)
         return await fetching.fetch(request, context, limits, sources, answers)
 

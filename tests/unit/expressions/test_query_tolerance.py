@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from dashwright.common.models.expressions import TARGETS, FormattedSqlTarget, ReduceTarget, Target
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
-from dashwright.expressions.requests.binding import Bound, bind
+from dashwright.expressions.requests.binding import BoundQuery, bind
 from dashwright.expressions.requests.tolerance import forgiven, is_expression
 
 REDUCE = {"refId": "B", "type": "reduce", "expression": "A", "reducer": "last"}
@@ -90,12 +90,12 @@ def test_a_statement_has_a_format_at_the_forgiving_door_only() -> None:
     target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
     for form in ("", "table", "alerting", None):
         taken = bind(target | {"format": form}, "", QueryContext())
-        assert isinstance(taken, Bound)
+        assert isinstance(taken, BoundQuery)
         assert isinstance(taken.query, FormattedSqlTarget)
         assert taken.query.format == (form or "")
         assert isinstance(bind(target | {"format": form}, "", QueryContext(QueryEndpoint.PANEL)), list)
     assert isinstance(bind(target | {"format": "wide"}, "", QueryContext()), list)
-    assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), Bound)
+    assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)
 
 
 def test_forgiving_leaves_the_query_as_it_was() -> None:

@@ -16,7 +16,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Values
 from dashwright.expressions.formats.frame_reader import read_frames
-from dashwright.expressions.sql.relation import Column, Relation, distinct
+from dashwright.expressions.sql.relation import Relation, RelationColumn, distinct
 from dashwright.expressions.sql.tables import MOST_COLUMNS, relation_of
 
 MULTI, WIDE, NUMBERS = "timeseries-multi", "timeseries-wide", "numeric-multi"
@@ -36,7 +36,7 @@ def columns(held: Values | Table) -> dict[str, list[Any]]:
     return {column.name: cells(column) for column in relation(held).columns}
 
 
-def cells(column: Column) -> list[Any]:
+def cells(column: RelationColumn) -> list[Any]:
     values = column.values.tolist()
     if column.texts is not None:
         values = [column.texts[value] for value in values]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.pictures.dashboard import Panel, read
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
+from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.kinds.registry import KINDS
 from dashwright.expressions.pictures.layout import MOST_PANELS, laid_out
-from dashwright.expressions.pictures.series import MOST_POINTS, Series, series_of, thinned
+from dashwright.expressions.pictures.series import MOST_POINTS, PlotSeries, series_of, thinned
 from dashwright.expressions.pictures.theme import THEMES, colour_of
 from dashwright.expressions.pictures.units import UNITS, unit_of
 
@@ -29,7 +29,7 @@ def frame(*values: float | None, name: str = "value", **labels: str) -> Frame:
     return Frame([Field("time", FieldType.TIME, times), Field(name, FieldType.FLOAT64, numbers, nulls, labels=Labels.of(labels))])
 
 
-def drawn(kind: str, *frames: Frame, **panel: Any) -> Drawn:
+def drawn(kind: str, *frames: Frame, **panel: Any) -> PanelDrawing:
     made = read({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
     return KINDS[made.type](Sheet(made, frames, 400, 200, THEMES["dark"], 0, 600_000))
 
@@ -185,7 +185,7 @@ def test_peaks_and_gaps_outlast_thinning() -> None:
     """Of many points the least and greatest of each stretch are kept, and one of a stretch without any."""
     values = np.zeros(100_000)
     values[54_321], values[77_777], values[10_000:20_000] = 99, -99, np.nan
-    thin = thinned(Series("s", np.arange(100_000, dtype=float), values), MOST_POINTS)
+    thin = thinned(PlotSeries("s", np.arange(100_000, dtype=float), values), MOST_POINTS)
     assert len(thin.values) <= MOST_POINTS
     assert {np.nanmin(thin.values), np.nanmax(thin.values)} == {-99, 99}
     assert np.isnan(thin.values).any()
@@ -201,9 +201,9 @@ def test_series_have_names_of_their_own() -> None:
 
 def test_nothing_to_draw_is_said() -> None:
     """Without frames, and without a time where one is needed."""
-    with pytest.raises(Message, match="No data"):
+    with pytest.raises(NothingToDraw, match="No data"):
         drawn("timeseries")
-    with pytest.raises(Message, match="No time"):
+    with pytest.raises(NothingToDraw, match="No time"):
         drawn("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
 
 
@@ -274,7 +274,7 @@ def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wron
     spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": configured(**settings)}]}
     for box in laid_out(read(spec).panels, width, None, is_alone=False).boxes:
         for frames in ([], [frame()], [frame(None)], [frame(1, 2, None), frame(1e308, -1e308, 5e-324)]):
-            with contextlib.suppress(Message):
+            with contextlib.suppress(NothingToDraw):
                 KINDS[kind](Sheet(box.panel, frames, *box.inside, THEMES["light"], 0, 600_000))
 
 

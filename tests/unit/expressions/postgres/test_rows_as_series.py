@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest, TooLarge
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import NoData
 from dashwright.expressions.sources.postgres import series
-from dashwright.expressions.sources.postgres.macros import Fill, Mode
+from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
 SECOND = 1_000_000_000
 LIMITS = Limits()
-FILLS = [None, Fill(SECOND, Mode.NULL), Fill(SECOND, Mode.PREVIOUS), Fill(SECOND, Mode.VALUE, 7.0)]
+FILLS = [None, Fill(SECOND, FillMode.NULL), Fill(SECOND, FillMode.PREVIOUS), Fill(SECOND, FillMode.VALUE, 7.0)]
 
 
 def column(name: str, kind: FieldType, values: list[Any]) -> Field:
@@ -42,14 +42,14 @@ def one_by_one(
     rows: list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]], fill: Fill | None
 ) -> list[tuple[str, dict[str, str], list[Any]]]:
     """The same, row by row: a new time is a new line, in which every series is missing until its row comes."""
-    missing = fill.value if fill and fill.mode is Mode.VALUE else None
+    missing = fill.value if fill and fill.mode is FillMode.VALUE else None
     times: list[int] = []
     columns: dict[tuple[str, tuple[str, ...]], list[float | None]] = {}
     for time, labels, values in rows:
         if not times or time > times[-1]:
             times.append(time)
             for cells in columns.values():
-                cells.append(cells[-1] if fill and fill.mode is Mode.PREVIOUS else missing)
+                cells.append(cells[-1] if fill and fill.mode is FillMode.PREVIOUS else missing)
         key = tuple(label or "" for label in labels)
         for number, value in enumerate(values):
             cells = columns.setdefault((f"v{number}", key), [missing] * len(times))
@@ -93,10 +93,10 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
     grid = list(range(start // step * step, end + 1, step))
     for instant in grid:
         before = [row for row in rows if row[0] <= instant]
-        if before and (fill.mode is Mode.PREVIOUS or before[-1][0] > instant - step):
+        if before and (fill.mode is FillMode.PREVIOUS or before[-1][0] > instant - step):
             expected.append(before[-1][1])
         else:
-            expected.append(fill.value if fill.mode is Mode.VALUE else None)
+            expected.append(fill.value if fill.mode is FillMode.VALUE else None)
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
     assert shown(series.filled(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
     assert series.points(fill, start, end) == len(grid)
@@ -201,7 +201,7 @@ def test_only_ordered_rows_are_filled() -> None:
     """Rows out of order, or without a time, have no gaps that could be told."""
     for times in ([2, 1], [None, 1]):
         with pytest.raises(BadRequest, match="only rows in the order of time"):
-            series.filled([column("Time", FieldType.TIME, times), VALUE], Fill(1, Mode.NULL), 0, 5)
+            series.filled([column("Time", FieldType.TIME, times), VALUE], Fill(1, FillMode.NULL), 0, 5)
 
 
 def test_a_wide_frame_is_counted_before_it_is_made() -> None:

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres.lexing import first_word, pieces, without_end
-from dashwright.expressions.sources.postgres.macros import Fill, Mode, Surroundings, expand
+from dashwright.expressions.sources.postgres.macros import Fill, FillMode, MacroContext, expand
 
 START = datetime(2018, 4, 12, 18, tzinfo=UTC)
 SECOND = 1_000_000_000
-GIVEN = Surroundings(TimeRange(START, START + timedelta(minutes=5)), 90_000)
+GIVEN = MacroContext(TimeRange(START, START + timedelta(minutes=5)), 90_000)
 FIVE_MINUTES = "floor(extract(epoch from t)/300)*300"
 BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
 
@@ -100,24 +100,24 @@ def test_a_comment_within_quotes_is_none() -> None:
 )
 def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: int, interval: str) -> None:
     """Rounded down, and never nothing."""
-    assert expand("$__interval", Surroundings(GIVEN.time_range, milliseconds)).sql == interval
+    assert expand("$__interval", MacroContext(GIVEN.time_range, milliseconds)).sql == interval
 
 
 def test_times_are_utc_and_exact() -> None:
     """A range with a zone and microseconds is told in UTC without trailing zeros; seconds before 1970 are rounded down."""
     start = datetime(1960, 2, 1, 7, 0, 0, 500_000, tzinfo=timezone(timedelta(hours=2)))
-    told = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", Surroundings(TimeRange(start, START), 1)).sql
+    told = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", MacroContext(TimeRange(start, START), 1)).sql
     assert told == f"'1960-02-01T05:00:00.5Z' {-312_922_800} {-312_922_799_500_000_000}"
 
 
 @pytest.mark.parametrize(
     ("third", "fill"),
     [
-        ("NULL", Fill(300 * SECOND, Mode.NULL)),
-        ("null", Fill(300 * SECOND, Mode.NULL)),
-        ("previous", Fill(300 * SECOND, Mode.PREVIOUS)),
-        ("0", Fill(300 * SECOND, Mode.VALUE, 0)),
-        ("-1.5e3", Fill(300 * SECOND, Mode.VALUE, -1500)),
+        ("NULL", Fill(300 * SECOND, FillMode.NULL)),
+        ("null", Fill(300 * SECOND, FillMode.NULL)),
+        ("previous", Fill(300 * SECOND, FillMode.PREVIOUS)),
+        ("0", Fill(300 * SECOND, FillMode.VALUE, 0)),
+        ("-1.5e3", Fill(300 * SECOND, FillMode.VALUE, -1500)),
     ],
 )
 @pytest.mark.parametrize("macro", ["timeGroup", "timeGroupAlias", "unixEpochGroup", "unixEpochGroupAlias"])
@@ -130,7 +130,7 @@ def test_the_third_argument_of_a_group_says_how_to_fill(macro: str, third: str, 
 
 def test_timescale_groups_by_its_own_function() -> None:
     """Times do; numbers have no buckets."""
-    given = Surroundings(GIVEN.time_range, 1, buckets=True)
+    given = MacroContext(GIVEN.time_range, 1, buckets=True)
     assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", given).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
 
 
@@ -162,7 +162,7 @@ def test_a_range_that_no_time_can_tell_is_refused() -> None:
     """The first hours of year 1, east of Greenwich, are before year 1 in UTC."""
     start = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     with pytest.raises(BadRequest, match="beyond the years 1 to 9999"):
-        expand("$__timeFrom()", Surroundings(TimeRange(start, START), 1))
+        expand("$__timeFrom()", MacroContext(TimeRange(start, START), 1))
 
 
 FRAGMENTS = st.lists(

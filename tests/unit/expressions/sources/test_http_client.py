@@ -23,12 +23,12 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
 from dashwright.common.reach import Reach
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.sources.http.client import HttpAnswer, HttpClient
+from dashwright.expressions.sources.http.client import HttpClient, HttpResponse
 
 SECRET = "s3cret-of-the-source"
 
 
-async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpAnswer:
+async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
     return await http.ask(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
@@ -37,7 +37,7 @@ async def test_parameters_go_where_the_method_has_them(serve: Serve, http: HttpC
     """Below the path of the address, beside the parameters that the data source itself has."""
     fake = await serve(answering(b"{}"))
     answer = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
-    assert answer == HttpAnswer(200, b"{}")
+    assert answer == HttpResponse(200, b"{}")
     assert fake.asked[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
 

@@ -16,17 +16,17 @@ from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
 
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Numbers, Series
 from dashwright.expressions.sources.http.client import HttpClient
-from dashwright.expressions.sources.prometheus.question import Question
-from dashwright.expressions.sources.prometheus.reading import frames_of, opened
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery
+from dashwright.expressions.sources.prometheus.response import frames_of, opened
 from dashwright.expressions.sources.prometheus.source import Prometheus
 
-QUESTION = Question("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
 
 
 def read(body: bytes, limits: Limits | None = None) -> list[Frame]:
@@ -281,7 +281,7 @@ def test_the_same_steps_are_the_same_question() -> None:
 
     def question(time_range: TimeRange, **properties: Any) -> Any:
         asked = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
-        return source.question(asked, time_range)
+        return source.cache_key(asked, time_range)
 
     here = TimeRange(START, START + HOUR)
     assert question(here) == question(moved)

@@ -13,16 +13,16 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus import steps
-from dashwright.expressions.sources.prometheus.question import Question, question_of
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 
 START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 SECOND = steps.SECOND
 
 
-def asked(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> Question:
+def asked(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
     given_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
     record = prometheus("http://x", json_data={"timeInterval": scrape})
-    return question_of(given_query, TimeRange(START, START + span), record)
+    return read_query(given_query, TimeRange(START, START + span), record)
 
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

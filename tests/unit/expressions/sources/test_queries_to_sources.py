@@ -68,8 +68,8 @@ class Counted(Source):
             await self.world.does(self.record.uid)
         return "it works"
 
-    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        return super().question(query, time_range)
+    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+        return super().cache_key(query, time_range)
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dashwright.common.errors import BadRequest, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.common.models.query_context import QueryContext
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Series

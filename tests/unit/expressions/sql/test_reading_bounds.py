@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.oracles.cases import cases, statement_of
 
-from dashwright.expressions.sql import bounds, dialect, guest, statement
+from dashwright.expressions.sql import bounds, dialect, mysql_grammar, statement
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.refusals import Refusal
 
@@ -28,7 +28,7 @@ class Cost:
 @pytest.fixture
 def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
     found = Cost()
-    advance, measured = guest._Parser._advance, bounds.measured
+    advance, measured = mysql_grammar._Parser._advance, bounds.measured
 
     def counted(self: Any, times: int = 1) -> None:
         found.steps += 1
@@ -41,7 +41,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
         found.nodes = max(found.nodes, size)
         return size
 
-    monkeypatch.setattr(guest._Parser, "_advance", counted)
+    monkeypatch.setattr(mysql_grammar._Parser, "_advance", counted)
     monkeypatch.setattr(dialect, "measured", weighed)
     return found
 

@@ -19,7 +19,7 @@ from dashwright.common.settings import SQL_FEATURE, Settings
 from dashwright.expressions import queries
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import MemoryBudget
-from dashwright.expressions.freed_memory import FreedMemory
+from dashwright.expressions.heap_trimmer import HeapTrimmer
 from dashwright.expressions.sources.directory import Directory, Sources
 from dashwright.expressions.sources.query_cache import QueryCache
 from dashwright.expressions.sql.engine import SqlEngine
@@ -115,6 +115,6 @@ def query_settings(settings: Settings, sources: Sources | None = None) -> querie
         sources=sources or Directory(),
         cache=cache,
         sql=sql,
-        memory=MemoryBudget(settings.query_bytes, FreedMemory().after),
+        memory=MemoryBudget(settings.query_bytes, HeapTrimmer().after),
         threads=ThreadPoolExecutor(_THREADS, thread_name_prefix="evaluation"),
     )

@@ -7,16 +7,16 @@ from typing import Any
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine import shape
 from dashwright.expressions.engine.bounds import check_size, size_of
-from dashwright.expressions.engine.convert import values_of
 from dashwright.expressions.engine.evaluate import Results, Trace, evaluate
-from dashwright.expressions.engine.expression import Dropped, Outcome, TableExpression
+from dashwright.expressions.engine.expression import DroppedItems, Outcome, TableExpression
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_values import values_of
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.present import frames_of
 from dashwright.expressions.engine.table import Table
+from dashwright.expressions.engine.value_frames import frames_of
 from dashwright.expressions.engine.values import Values
-from dashwright.expressions.fetching import Fetched
+from dashwright.expressions.fetching import FetchedResults
 from dashwright.expressions.formats.response import Result, notices_of
 from dashwright.expressions.requests.request import Request
 
@@ -29,7 +29,7 @@ class Evaluation:
     explanation: dict[str, Any] | None = None
 
 
-def evaluate_fetched(request: Request, fetched: Fetched, limits: Limits, *, explain: bool = False) -> Evaluation:
+def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, *, explain: bool = False) -> Evaluation:
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
     selected = {ref_id for node in request.nodes if isinstance(node.expression, TableExpression) for ref_id in node.inputs}
     wanted = {ref_id for node in request.nodes if not isinstance(node.expression, TableExpression) for ref_id in node.inputs}
@@ -117,7 +117,7 @@ _SHOWN_DROPS = 100
 
 
 def explanation(
-    request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, fetched: Fetched
+    request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, fetched: FetchedResults
 ) -> dict[str, Any]:
     """``given`` is what ordinary queries gave to expressions, ``fetched`` where that came from."""
     values = {**given, **{ref_id: outcome.values if isinstance(outcome, Outcome) else outcome for ref_id, outcome in outcomes.items()}}
@@ -159,6 +159,6 @@ def _dropped(outcome: Outcome | DashwrightError | None) -> dict[str, Any]:
     return {"dropped": [_drop(dropped) for dropped in outcome.dropped]}
 
 
-def _drop(dropped: Dropped) -> dict[str, Any]:
+def _drop(dropped: DroppedItems) -> dict[str, Any]:
     shown = [dict(labels.pairs) for labels in dropped.labels[:_SHOWN_DROPS]]
     return {"operation": dropped.operation, "operand": dropped.operand, "count": len(dropped.labels), "items": shown}

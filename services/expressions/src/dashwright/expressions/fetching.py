@@ -18,7 +18,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.formats.response import Result
 from dashwright.expressions.requests.request import Request
-from dashwright.expressions.sources.directory import Found, Sources
+from dashwright.expressions.sources.directory import DataSource, Sources
 from dashwright.expressions.sources.privacy import seen_by
 from dashwright.expressions.sources.query_cache import QueryCache
 
@@ -27,7 +27,7 @@ POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
 
 
 @dataclass(slots=True)
-class Fetched:
+class FetchedResults:
     """By refId: what each query answered, the seconds it took, its data source's type, and whether the answer was there already."""
 
     results: dict[str, Result] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class Fetched:
     cached: dict[str, bool] = field(default_factory=dict)
 
 
-async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, cache: QueryCache) -> Fetched:
+async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, cache: QueryCache) -> FetchedResults:
     """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
-    fetching = _Fetching(request, context, limits, cache, object() if context.fresh else None)
+    fetching = _QueryBatch(request, context, limits, cache, object() if context.fresh else None)
     queries = list(request.sources.values())
     if not queries:
         return fetching.fetched
@@ -63,19 +63,19 @@ async def within(deadline: Deadline) -> AsyncIterator[None]:
         deadline.check()
 
 
-class _Fetching:
+class _QueryBatch:
     """The queries of one request on their way."""
 
     def __init__(self, request: Request, context: QueryContext, limits: Limits, cache: QueryCache, fresh: object) -> None:
         self._context = context
-        self.fetched = Fetched()
+        self.fetched = FetchedResults()
         self._request = request
         self._limits = limits
         self._cache = cache
         self._fresh = fresh
         self._points = POINTS if len(request.sources) == len(request.nodes) else POINTS_OF_EXPRESSIONS
 
-    async def all(self, queries: Sequence[SourceQuery], found: Sequence[Found | DashwrightError]) -> None:
+    async def all(self, queries: Sequence[SourceQuery], found: Sequence[DataSource | DashwrightError]) -> None:
         first, *others = zip(queries, found, strict=True)
         if not others:
             await self._one(*first)
@@ -89,12 +89,12 @@ class _Fetching:
         for query in queries:
             self.fetched.results.setdefault(query.ref_id, Result(error=_failed(query, error)))
 
-    async def _one(self, query: SourceQuery, found: Found | DashwrightError) -> None:
+    async def _one(self, query: SourceQuery, found: DataSource | DashwrightError) -> None:
         started = time.perf_counter()
         self.fetched.results[query.ref_id] = await self._result(query, found)
         self.fetched.seconds[query.ref_id] = time.perf_counter() - started
 
-    async def _result(self, query: SourceQuery, found: Found | DashwrightError) -> Result:
+    async def _result(self, query: SourceQuery, found: DataSource | DashwrightError) -> Result:
         if isinstance(found, DashwrightError):
             return Result(error=found)
         self.fetched.types[query.ref_id] = found.type
@@ -110,7 +110,7 @@ class _Fetching:
             return Result(error=_failed(query, seen_by(self._context, found.record, error)))
         return Result(frames)
 
-    async def _frames(self, query: SourceQuery, found: Found) -> Sequence[Frame]:
+    async def _frames(self, query: SourceQuery, found: DataSource) -> Sequence[Frame]:
         span = self._request.ranges[query.ref_id]
         record = found.record
         if record is None:
@@ -118,14 +118,14 @@ class _Fetching:
                 return await found.source.query(query, span, replace(self._limits, memory=memory))
         if query.max_data_points is None:
             query = query.model_copy(update={"max_data_points": self._points})
-        key = record.org_id, record.id, record.uid, record.version, found.source.question(query, span)
+        key = record.org_id, record.id, record.uid, record.version, found.source.cache_key(query, span)
         frames, cached = await self._cache.get(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
         metrics.source_answers.labels("hit" if cached else "miss").inc()
         return frames
 
 
-async def _asked(query: SourceQuery, span: TimeRange, found: Found, limits: Limits) -> Sequence[Frame]:
+async def _asked(query: SourceQuery, span: TimeRange, found: DataSource, limits: Limits) -> Sequence[Frame]:
     """The answer may be for several requests, so its deadline is the source's own; who waits for it has another one."""
     assert found.record is not None
     deadline = Deadline(found.seconds)

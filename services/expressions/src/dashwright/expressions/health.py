@@ -12,7 +12,7 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.fetching import within
 from dashwright.expressions.formats.response import text_of
-from dashwright.expressions.sources.directory import Found, Sources
+from dashwright.expressions.sources.directory import DataSource, Sources
 from dashwright.expressions.sources.privacy import seen_by
 
 _WORKS: Final = 200
@@ -40,7 +40,7 @@ async def health(body: bytes, context: QueryContext, limits: Limits, sources: So
     return _WORKS, orjson.dumps({"status": "OK", "message": message})
 
 
-async def _asked(found: Found) -> str:
+async def _asked(found: DataSource) -> str:
     try:
         async with asyncio.timeout(found.wait) as scope:
             return await found.source.health()

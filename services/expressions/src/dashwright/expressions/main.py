@@ -29,7 +29,7 @@ from dashwright.expressions.pictures.consumer import PictureConsumer
 from dashwright.expressions.sources.directory import Directory, Kinds, StoredRecords
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.postgres import source as postgres
-from dashwright.expressions.sources.postgres.connections import Connections, Sizes
+from dashwright.expressions.sources.postgres.connections import Connections, PoolLimits
 from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.prometheus.source import Prometheus
@@ -50,7 +50,7 @@ class ExpressionsWorker:
         self._start_seconds = settings.start_seconds
         reach = Reach(AllowedHosts.of(settings.allowed_hosts))
         self._http = HttpClient(reach, connections=settings.source_connections)
-        self._connections = Connections(reach, Sizes(connections=settings.source_connections))
+        self._connections = Connections(reach, PoolLimits(connections=settings.source_connections))
         kinds: Kinds = {
             prometheus.TYPE: partial(Prometheus, http=self._http),
             **dict.fromkeys(postgres.TYPES, partial(Postgres, connections=self._connections)),

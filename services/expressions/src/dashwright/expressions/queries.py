@@ -23,7 +23,7 @@ from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.memory import UNBOUNDED, MemoryBudget, Reservation
 from dashwright.expressions.evaluation import Evaluation, evaluate_fetched
-from dashwright.expressions.fetching import Fetched, fetch, within
+from dashwright.expressions.fetching import FetchedResults, fetch, within
 from dashwright.expressions.formats import arrow, response
 from dashwright.expressions.formats.codec import FRAME, PIECE, pieces
 from dashwright.expressions.health import health
@@ -174,7 +174,7 @@ def _is_large(body: bytes) -> bool:
     return len(body) > _SMALL or any(sign in body for sign in _MAY_NAME_SQL)
 
 
-def _is_brief(request: Request, fetched: Fetched) -> bool:
+def _is_brief(request: Request, fetched: FetchedResults) -> bool:
     """Return whether evaluating is brief for any expressions: one item a query at most, because unions multiply items."""
     if not _NEVER_BRIEF.isdisjoint(request.kinds.values()):
         return False

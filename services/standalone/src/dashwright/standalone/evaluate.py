@@ -21,8 +21,8 @@ from dashwright.common.yaml import read_yaml
 from dashwright.expressions import queries
 from dashwright.expressions.consumer import query_settings
 from dashwright.expressions.formats import response
-from dashwright.expressions.sources.directory import BUILT_IN, Found
-from dashwright.expressions.sources.recorded import Recorded
+from dashwright.expressions.sources.directory import BUILT_IN, DataSource
+from dashwright.expressions.sources.recorded_frames import RecordedFrames
 from dashwright.standalone.panel import panel_of
 from dashwright.standalone.tables import show
 from dashwright.standalone.terminal import error_line
@@ -78,7 +78,7 @@ def evaluate(
     """
     try:
         body = _body(file, panel, {"from": start, "to": end}, strict=strict)
-        recorded = Recorded({}) if frames is None else Recorded.of_answer(frames.read_bytes())
+        recorded = RecordedFrames({}) if frames is None else RecordedFrames.of_answer(frames.read_bytes())
         settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _refused(error, NOT_RUN)
@@ -117,16 +117,16 @@ def _body(file: str, wanted: str | None, span: dict[str, str | None], *, strict:
 class _Recordings:
     """Recorded frames in place of every data source that is not built in."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordedFrames) -> None:
         self._recorded = recorded
 
-    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         return [self._found(query) for query in queries]
 
-    def _found(self, query: SourceQuery) -> Found | DashwrightError:
+    def _found(self, query: SourceQuery) -> DataSource | DashwrightError:
         kind = query.datasource.type
         if query.ref_id in self._recorded:
-            return Found(kind, self._recorded)
+            return DataSource(kind, self._recorded)
         if kind in BUILT_IN:
-            return Found(kind, BUILT_IN[kind])
+            return DataSource(kind, BUILT_IN[kind])
         return BadRequest(f"no frames are recorded for query {query.ref_id}; give an answer of /api/ds/query that has them with --frames")

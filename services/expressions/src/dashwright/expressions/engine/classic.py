@@ -44,16 +44,16 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _ConditionResult:
     """What a condition, or several combined, come to."""
 
     firing: bool
     no_data: bool
 
-    def joined(self, operator: str, other: "_Verdict") -> "_Verdict":
+    def joined(self, operator: str, other: "_ConditionResult") -> "_ConditionResult":
         if operator == "and":
-            return _Verdict(self.firing and other.firing, self.no_data and other.no_data)
-        return _Verdict(self.firing or other.firing, self.no_data or other.no_data)
+            return _ConditionResult(self.firing and other.firing, self.no_data and other.no_data)
+        return _ConditionResult(self.firing or other.firing, self.no_data or other.no_data)
 
     @property
     def number(self) -> Cells:
@@ -105,7 +105,7 @@ def _predicate(number: int, name: str, params: Sequence[float]) -> Predicate | N
     return Predicate(name, tuple(sorted(params)))
 
 
-def _judged(condition: Condition, values: Values, limits: Limits) -> tuple[_Verdict, list[Match]]:
+def _judged(condition: Condition, values: Values, limits: Limits) -> tuple[_ConditionResult, list[Match]]:
     labels, names, cells = _numbers(condition, values, limits)
     firing = _holds(condition.predicate, cells)
     matches = [
@@ -113,7 +113,7 @@ def _judged(condition: Condition, values: Values, limits: Limits) -> tuple[_Verd
         for position in np.flatnonzero(firing).tolist()
     ]
     no_data = not matches and bool(cells.is_null().all())
-    return _Verdict(bool(matches), no_data), [Match(None, "NoData", NONE)] if no_data else matches
+    return _ConditionResult(bool(matches), no_data), [Match(None, "NoData", NONE)] if no_data else matches
 
 
 def _numbers(condition: Condition, values: Values, limits: Limits) -> tuple[Sequence[Labels], Sequence[str], Cells]:

@@ -8,10 +8,10 @@ from dashwright.common.errors import DashwrightError, TooLarge
 from dashwright.expressions.engine.bounds import bytes_of, check_size, too_deep
 from dashwright.expressions.engine.expression import Expression, Outcome, TableExpression
 from dashwright.expressions.engine.graph import Node, Plan, plan
+from dashwright.expressions.engine.held_results import HeldResults
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.live import Live
-from dashwright.expressions.engine.present import frames_of
 from dashwright.expressions.engine.table import Table
+from dashwright.expressions.engine.value_frames import frames_of
 from dashwright.expressions.engine.values import Values
 
 Results = dict[str, Outcome | DashwrightError]
@@ -49,7 +49,7 @@ def evaluate(
     trace.order = planned.order
     by_ref_id = {node.ref_id: node for node in nodes}
     kept = by_ref_id.keys() if kept is None else kept
-    live = Live(nodes, given, tables or {}, kept, limits)
+    live = HeldResults(nodes, given, tables or {}, kept, limits)
     results: Results = {}
     for ref_id in planned.order:
         result: Outcome | DashwrightError
@@ -68,7 +68,7 @@ def evaluate(
     return {node.ref_id: results[node.ref_id] for node in nodes if node.ref_id in results}
 
 
-def _run(node: Node, expression: Expression | TableExpression, live: Live, limits: Limits) -> Outcome | DashwrightError:
+def _run(node: Node, expression: Expression | TableExpression, live: HeldResults, limits: Limits) -> Outcome | DashwrightError:
     ref_id = node.ref_id
     try:
         if isinstance(expression, TableExpression):
@@ -86,7 +86,7 @@ def _run(node: Node, expression: Expression | TableExpression, live: Live, limit
     return outcome
 
 
-def _evaluated(node: Node, expression: Expression, live: Live, limits: Limits) -> Outcome:
+def _evaluated(node: Node, expression: Expression, live: HeldResults, limits: Limits) -> Outcome:
     inputs: dict[str, Values] = {}
     for name in node.inputs:
         value = live.values(name)
@@ -99,7 +99,7 @@ def _evaluated(node: Node, expression: Expression, live: Live, limits: Limits) -
         return expression.evaluate(inputs, limits)
 
 
-def _selected(node: Node, expression: TableExpression, live: Live, limits: Limits) -> Outcome:
+def _selected(node: Node, expression: TableExpression, live: HeldResults, limits: Limits) -> Outcome:
     inputs: dict[str, Values | Table] = {}
     for name in node.inputs:
         value = live.table(name)

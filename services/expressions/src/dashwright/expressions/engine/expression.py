@@ -13,7 +13,7 @@ from dashwright.expressions.engine.values import Values
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class DroppedItems:
     """Items of ``operand`` that found no partner in the union of ``operation``, both as text."""
 
     operation: str
@@ -39,7 +39,7 @@ class Outcome:
 
     values: Values | Table
     warnings: tuple[str, ...] = ()
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[DroppedItems, ...] = ()
     matches: tuple[Match, ...] | None = None
 
 

@@ -20,7 +20,7 @@ from dashwright.expressions.engine.values import Cells, Floats, NoData, Numbers,
 _MISSING = "no expression ID is specified to reduce. Must be a reference to an existing query or expression"
 
 
-class Mode(StrEnum):
+class ReduceMode(StrEnum):
     STRICT = ""
     DROP = "dropNN"
     REPLACE = "replaceNN"
@@ -34,7 +34,7 @@ class Reduce:
 
     input: str
     reducer: str
-    mode: Mode = Mode.STRICT
+    mode: ReduceMode = ReduceMode.STRICT
     replacement: float = np.nan
 
     @staticmethod
@@ -42,11 +42,11 @@ class Reduce:
         """From the words of a target. Raises BadRequest where they are not known or do not fit together."""
         if reducer not in REDUCERS:
             raise BadRequest(f"reduction {reducer} not implemented; use one of {', '.join(REDUCERS)}")
-        if mode not in set(Mode):
+        if mode not in set(ReduceMode):
             raise BadRequest(f"reducer mode '{mode}' is not supported. Supported only: [dropNN,replaceNN]")
-        if mode == Mode.REPLACE and replacement is None:
+        if mode == ReduceMode.REPLACE and replacement is None:
             raise BadRequest("setting replaceWithValue must be specified when mode is 'replaceNN'")
-        return Reduce(ref_id_of(expression, _MISSING), reducer, Mode(mode), np.nan if replacement is None else replacement)
+        return Reduce(ref_id_of(expression, _MISSING), reducer, ReduceMode(mode), np.nan if replacement is None else replacement)
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -79,14 +79,14 @@ class Reduce:
         """One cell for each row."""
         reducer = REDUCERS[self.reducer]
         match self.mode:
-            case Mode.STRICT:
+            case ReduceMode.STRICT:
                 if self.reducer == "last" and cells.values.shape[1]:
                     return cells.at((slice(None), -1))
                 return Cells(_by_slabs(lambda part: reducer.all(part.values), cells))
-            case Mode.DROP:
+            case ReduceMode.DROP:
                 outcome = _by_slabs(reducer.finite, cells)
                 return Cells.of(outcome, np.isnan(outcome))
-            case Mode.REPLACE:
+            case ReduceMode.REPLACE:
                 outcome = _by_slabs(lambda part: reducer.all(_replaced(part.values, self.replacement)), cells)
                 return Cells(np.where(np.isnan(outcome), self.replacement, outcome))
 
@@ -95,12 +95,12 @@ class Reduce:
         if not len(numbers):
             return Outcome(numbers)
         match self.mode:
-            case Mode.STRICT:
+            case ReduceMode.STRICT:
                 warning = f"Reduce operation is not needed. Input query or expression {self.input} is already reduced data."
                 return Outcome(numbers, (warning,))
-            case Mode.DROP:
+            case ReduceMode.DROP:
                 return Outcome(numbers.at(np.flatnonzero(np.isfinite(values))))
-            case Mode.REPLACE:
+            case ReduceMode.REPLACE:
                 return Outcome(Numbers(numbers.labels, Cells(_replaced(values, self.replacement))))
 
 

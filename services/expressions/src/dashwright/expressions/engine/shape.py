@@ -6,7 +6,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 
 
-class Layout(StrEnum):
+class FrameLayout(StrEnum):
     """How the columns of an undeclared frame look: ``wide`` has a time column and numbers, ``long`` also text or booleans."""
 
     WIDE = "wide"
@@ -23,11 +23,11 @@ NEWEST_VERSION = (0, 1)
 _DIMENSIONS = frozenset({FieldType.STRING, FieldType.BOOL})
 
 
-def layout_of(frame: Frame) -> Layout:
+def layout_of(frame: Frame) -> FrameLayout:
     kinds = {item.type for item in frame.fields}
     if FieldType.TIME not in kinds or kinds.isdisjoint(NUMERIC):
-        return Layout.NOT
-    return Layout.WIDE if kinds.isdisjoint(_DIMENSIONS) else Layout.LONG
+        return FrameLayout.NOT
+    return FrameLayout.WIDE if kinds.isdisjoint(_DIMENSIONS) else FrameLayout.LONG
 
 
 def time_field(frame: Frame) -> Field | None:

@@ -39,7 +39,7 @@ _EXTENSIONS = {FieldType.JSON: {b"ARROW:extension:name": b"arrow.json", b"ARROW:
 
 def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
     """The body: the frames of every refId in the order of ``results``, then its error where it has one."""
-    writer = FrameWriter()
+    writer = ArrowFrameWriter()
     for ref_id, result in results.items():
         for frame in result.frames:
             yield from writer.write(frame)
@@ -48,7 +48,7 @@ def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
             yield _whole(_schema({"refId": ref_id, **told}, []), []), 0
 
 
-class FrameWriter:
+class ArrowFrameWriter:
     """Encodes frames one after the other.
 
     Making schema and batch header costs as much as encoding a thousand points as JSON. Series of one answer mostly differ in labels and

@@ -44,7 +44,7 @@ def pieces(fragments: Iterable[Fragment]) -> Iterator[bytes]:
         yield b"".join(parts)
 
 
-class FrameWriter:
+class JsonFrameWriter:
     """Encodes frames one after the other. Frames that share a time column, as series of one query do, share its encoding."""
 
     def __init__(self) -> None:

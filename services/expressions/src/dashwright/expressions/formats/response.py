@@ -13,7 +13,7 @@ import orjson
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.observability import tracing
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.formats.codec import FRAME, Fragment, FrameWriter
+from dashwright.expressions.formats.codec import FRAME, Fragment, JsonFrameWriter
 
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
@@ -59,7 +59,7 @@ def status_of(results: Mapping[str, Result]) -> int:
 def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None) -> Iterator[Fragment]:
     """The body, a frame's column at a time."""
     yield b"{" + _message(results) + b'"results":{', 0
-    writer = FrameWriter()
+    writer = JsonFrameWriter()
     for number, ref_id in enumerate(sorted(results)):
         result = results[ref_id]
         yield (b"," if number else b"") + orjson.dumps(ref_id) + b":{" + _head(result) + b'"frames":[', 0

@@ -41,7 +41,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PictureLayout:
     """``top``: the pixels above the panels that the dashboard's title takes. ``left_out``: panels that are not drawn."""
 
     width: int
@@ -51,18 +51,18 @@ class Layout:
     left_out: int = 0
 
 
-def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alone: bool) -> Layout:
+def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alone: bool) -> PictureLayout:
     """One panel by itself fills the picture; of a dashboard, what lies below ``height`` is not drawn."""
     if is_alone:
         tall = height or _ALONE_HEIGHT
-        return Layout(width, tall, 0, [Box(panels[0], 0, 0, width, tall)])
+        return PictureLayout(width, tall, 0, [Box(panels[0], 0, 0, width, tall)])
     gap = _GAP if width >= _NARROW else _SMALL_GAP
     cell = (width - gap * (COLUMNS + 1)) / COLUMNS
     boxes = [_boxed(panel, line, cell, gap) for panel, line in zip(panels, _compacted(panels), strict=True)]
     drawn = [box for box in boxes[:MOST_PANELS] if height is None or box.y < height]
     left_out = len(boxes) - len(drawn)
     bottom = max([_TOP, *(box.y + box.height for box in drawn)]) + _GAP + (_BELOW if left_out else 0)
-    return Layout(width, int(bottom) if height is None else height, _TOP, drawn, left_out)
+    return PictureLayout(width, int(bottom) if height is None else height, _TOP, drawn, left_out)
 
 
 def _boxed(panel: Panel, line: int, cell: float, gap: int) -> Box:

@@ -22,9 +22,9 @@ from dashwright.expressions.formats.response import text_of as text_of_error
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.dashboard import Panel, read
 from dashwright.expressions.pictures.kinds import words
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
+from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.kinds.registry import KINDS, WITHOUT_QUERIES
-from dashwright.expressions.pictures.layout import INSET, Box, Layout, laid_out
+from dashwright.expressions.pictures.layout import INSET, Box, PictureLayout, laid_out
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 from dashwright.expressions.pictures.series import MOST_POINTS
 from dashwright.expressions.pictures.theme import THEMES, Theme
@@ -70,7 +70,7 @@ async def draw(request: DrawRequest, context: QueryContext, settings: queries.Qu
         told = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
         raise BadRequest(f"{told}, more than {MOST_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     span = time_range(request.from_ or dashboard.start, request.to or dashboard.end, settings.clock.now())
-    drawing = _Drawing(THEMES[request.theme], span, context, settings, plotter, until)
+    drawing = _PanelRenderer(THEMES[request.theme], span, context, settings, plotter, until)
     inside = await drawing.all(layout.boxes)
     whole = _composed(layout, inside, drawing.theme, request.title or dashboard.title, span)
     if request.format == "svg":
@@ -78,7 +78,7 @@ async def draw(request: DrawRequest, context: QueryContext, settings: queries.Qu
     return Picture(await plotter.png(whole, request.scale, until), media.PNG)
 
 
-class _Drawing:
+class _PanelRenderer:
     """The panels of one picture."""
 
     def __init__(
@@ -107,7 +107,7 @@ class _Drawing:
                     return "".join(drawn.parts)
                 told = await self._plotter.chart(drawn.chart, self._until - _FOR_THE_WHOLE)
             return await asyncio.to_thread(_with_own_ids, told, f"p{number}-")
-        except Message as nothing:
+        except NothingToDraw as nothing:
             return "".join(words.message(sheet, nothing.words, _FAULT if nothing.is_fault else self.theme.muted).parts)
         except DeadlineExceeded:
             return "".join(words.message(sheet, "Not drawn in time", _FAULT).parts)
@@ -115,12 +115,12 @@ class _Drawing:
             _log.warning("panel_not_drawn", type=box.panel.type[:80], reason=str(error))
             return "".join(words.message(sheet, "This panel could not be drawn", _FAULT).parts)
 
-    async def _drawn(self, sheet: Sheet) -> Drawn:
+    async def _drawn(self, sheet: Sheet) -> PanelDrawing:
         """Raises Message."""
         panel = sheet.panel
         kind = KINDS.get(panel.type)
         if kind is None:
-            raise Message("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
+            raise NothingToDraw("" if panel.type == "row" else f"{panel.type or 'unknown'}: not drawn in pictures")
         if panel.type in WITHOUT_QUERIES:
             return kind(sheet)
         with self._settings.memory.reservation(self._context.org_id) as memory:
@@ -130,7 +130,7 @@ class _Drawing:
     async def _frames(self, panel: Panel, width: int, memory: Reservation) -> list[Frame]:
         """What the panel's queries answer. Raises Message with the first error where nothing else is there."""
         if not panel.targets:
-            raise Message("No data")
+            raise NothingToDraw("No data")
         points = min(max(width, 100), MOST_POINTS)
         body = {
             "from": str(int(_milliseconds(self._span.start))),
@@ -140,11 +140,11 @@ class _Drawing:
         try:
             evaluation = await queries.evaluate(orjson.dumps(body), self._context, self._settings, memory)
         except DashwrightError as error:
-            raise Message(text_of_error(error), is_fault=True) from error
+            raise NothingToDraw(text_of_error(error), is_fault=True) from error
         frames = [frame for result in evaluation.shown.values() for frame in result.frames]
         errors = [result.error for result in evaluation.shown.values() if result.error]
         if errors and not frames:
-            raise Message(text_of_error(errors[0]), is_fault=True)
+            raise NothingToDraw(text_of_error(errors[0]), is_fault=True)
         return frames
 
     def _query(self, target: Any, points: int) -> dict[str, Any]:
@@ -152,7 +152,7 @@ class _Drawing:
         return {"intervalMs": max(1000, int(length / points)), "maxDataPoints": points, **target}
 
 
-def _composed(layout: Layout, inside: Sequence[str], theme: Theme, title: str, span: TimeRange) -> str:
+def _composed(layout: PictureLayout, inside: Sequence[str], theme: Theme, title: str, span: TimeRange) -> str:
     parts = [svg.box(0, 0, layout.width, layout.height, theme.canvas)]
     if layout.top:
         told = f"{span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M} {span.end:%Z}"

@@ -19,8 +19,8 @@ from typing import Any, Final
 import orjson
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
+from dashwright.expressions.confinement_report import report_walls
 from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
-from dashwright.expressions.walls import report_walls
 
 _PROGRAM: Final = Path(__file__).with_name("child.py")
 _ENVIRONMENT: Final = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -137,7 +137,7 @@ class Plotter:
         loop = asyncio.get_running_loop()
         if self._ending is not None:
             self._ending.cancel()
-        left = _Left(until)
+        left = _RemainingTime(until)
         try:
             return await loop.run_in_executor(self._thread, self._ask, asked, left)
         except asyncio.CancelledError:
@@ -177,7 +177,7 @@ class Plotter:
             self._child = None
 
 
-class _Left:
+class _RemainingTime:
     """The seconds until a time that may be brought forward."""
 
     def __init__(self, until: float) -> None:

@@ -22,7 +22,7 @@ _NUMBERS: Final = frozenset({*(item for item in FieldType if item.is_numeric), F
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PlotSeries:
     """``times`` in milliseconds since 1970, None where there are none; ``values`` hold NaN where there is nothing."""
 
     name: str
@@ -31,7 +31,7 @@ class Series:
     ref_id: str = ""
 
 
-def series_of(frames: Sequence[Frame]) -> list[Series]:
+def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
     """Every column of numbers, by the name that it shows; the names differ. At most 50."""
     found = []
     for frame in frames:
@@ -40,10 +40,10 @@ def series_of(frames: Sequence[Frame]) -> list[Series]:
             if len(found) >= MOST_SERIES:
                 break
     names = _apart([_name(frame, field, _labels_in(frames)) for frame, field, _, _ in found])
-    return [Series(name, times, values, frame.ref_id) for name, (frame, _, times, values) in zip(names, found, strict=True)]
+    return [PlotSeries(name, times, values, frame.ref_id) for name, (frame, _, times, values) in zip(names, found, strict=True)]
 
 
-def thinned(series: Series, most: int) -> Series:
+def thinned(series: PlotSeries, most: int) -> PlotSeries:
     """With at most ``most`` points: of every stretch its least and its greatest, so that no peak is lost, nor a gap that fills it."""
     count = len(series.values)
     if count <= most or series.times is None:
@@ -56,7 +56,7 @@ def thinned(series: Series, most: int) -> Series:
             kept.append(start)
         else:
             kept += sorted({start + int(np.nanargmin(part)), start + int(np.nanargmax(part))})
-    return Series(series.name, series.times[kept], series.values[kept], series.ref_id)
+    return PlotSeries(series.name, series.times[kept], series.values[kept], series.ref_id)
 
 
 def points_for(width: int, count: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.expressions.pictures.dashboard import Panel, items_of, mapping_of, number_of, text_of
-from dashwright.expressions.pictures.series import Series
+from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.theme import PALETTE, Theme, colour_of
 from dashwright.expressions.pictures.units import Unit, unit_of
 
@@ -15,7 +15,7 @@ TRANSPARENT: Final = "transparent"
 
 
 @dataclass(frozen=True, slots=True)
-class Threshold:
+class ThresholdStep:
     """The colour from a value on; the first has no value."""
 
     value: float | None
@@ -75,7 +75,7 @@ class Style:
         told = mapping_of(self.configured.get("color"))
         return colour_of(told.get("fixedColor"), self.theme) if told.get("mode") in ("fixed", "shades") else None
 
-    def thresholds(self, *, least: float, most: float) -> list[Threshold]:
+    def thresholds(self, *, least: float, most: float) -> list[ThresholdStep]:
         """By their values; percentages are of the way from ``least`` to ``most``."""
         told = mapping_of(self.configured.get("thresholds"))
         found = []
@@ -83,7 +83,7 @@ class Style:
             value = number_of(step.get("value"))
             if value is not None and told.get("mode") == "percentage":
                 value = least + (most - least) * value / 100
-            found.append(Threshold(value, _colour_of_step(step.get("color"), self.theme)))
+            found.append(ThresholdStep(value, _colour_of_step(step.get("color"), self.theme)))
         return sorted(found, key=lambda step: float("-inf") if step.value is None else step.value)
 
     def _mapped(self, value: float | None) -> Mapping[str, Any] | None:
@@ -97,7 +97,7 @@ class Style:
         return f"{words[:20]}{text}" if colon and kind in ("prefix", "currency") else text
 
 
-def style_of(panel: Panel, theme: Theme, series: Series | None = None) -> Style:
+def style_of(panel: Panel, theme: Theme, series: PlotSeries | None = None) -> Style:
     """Of the panel, or of one series of it."""
     if series is None:
         return Style(panel.defaults, theme)
@@ -109,7 +109,7 @@ def style_of(panel: Panel, theme: Theme, series: Series | None = None) -> Style:
     return Style(configured, theme)
 
 
-def shown_name(style: Style, series: Series) -> str:
+def shown_name(style: Style, series: PlotSeries) -> str:
     given = text_of(style.configured.get("displayName"))
     return (given if given and "${__" not in given else series.name)[:_LONGEST_NAME]
 
@@ -119,7 +119,7 @@ def series_colours(styles: Sequence[Style]) -> list[str]:
     return [style.fixed_colour or PALETTE[number % len(PALETTE)] for number, style in enumerate(styles)]
 
 
-def threshold_of(steps: Sequence[Threshold], value: float | None, theme: Theme) -> str:
+def threshold_of(steps: Sequence[ThresholdStep], value: float | None, theme: Theme) -> str:
     reached = [step for step in steps if step.value is None or (value is not None and value >= step.value)]
     return reached[-1].colour if reached else PALETTE[0] if not steps else theme.text
 
@@ -128,7 +128,7 @@ def _colour_of_step(given: Any, theme: Theme) -> str:
     return TRANSPARENT if given == TRANSPARENT else colour_of(given, theme) or theme.text
 
 
-def _matches(matcher: Mapping[str, Any], series: Series) -> bool:
+def _matches(matcher: Mapping[str, Any], series: PlotSeries) -> bool:
     """By name or query; a pattern of a user is not run."""
     kind, wanted = matcher.get("id"), matcher.get("options")
     return (kind == "byName" and wanted == series.name) or (kind == "byFrameRefID" and wanted == series.ref_id)

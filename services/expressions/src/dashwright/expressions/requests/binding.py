@@ -61,7 +61,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundQuery:
     """``notices`` are warnings about what was ignored."""
 
     pointer: str
@@ -69,7 +69,7 @@ class Bound:
     notices: tuple[str, ...] = ()
 
 
-def bind(query: Any, pointer: str, context: QueryContext) -> Bound | list[Fault]:
+def bind(query: Any, pointer: str, context: QueryContext) -> BoundQuery | list[Fault]:
     """The query that lies at ``pointer``, or its faults."""
     if not isinstance(query, dict):
         return [Fault(pointer, "must be an object", "bad-request")]
@@ -81,7 +81,7 @@ def bind(query: Any, pointer: str, context: QueryContext) -> Bound | list[Fault]
     return _target(query, pointer, context.endpoint, lenient=lenient)
 
 
-def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, lenient: bool) -> Bound | list[Fault]:
+def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, lenient: bool) -> BoundQuery | list[Fault]:
     model = TARGETS.get(query["type"]) if isinstance(query.get("type"), str) else None
     if model is SqlTarget and endpoint is QueryEndpoint.QUERY:
         model = FormattedSqlTarget
@@ -91,9 +91,9 @@ def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, len
     return _validated(model, query, pointer, lenient=lenient)
 
 
-def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer: str, *, lenient: bool) -> BoundQuery | list[Fault]:
     try:
-        return Bound(pointer, model.model_validate(query))
+        return BoundQuery(pointer, model.model_validate(query))
     except ValidationError as error:
         if error.error_count() > _MOST_FAULTS:
             return [Fault(pointer, f"has {error.error_count()} faults; see the schema of its type", ref_id=_ref_id(query))]
@@ -104,13 +104,13 @@ def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer
     for place in unlisted:
         query = _without(query, place)
     bound = _validated(model, query, pointer, lenient=False)
-    if isinstance(bound, Bound):
+    if isinstance(bound, BoundQuery):
         texts = tuple(f"{_pointer(pointer, place)} is no property that is known here and was ignored" for place in unlisted)
-        return Bound(pointer, bound.query, texts)
+        return BoundQuery(pointer, bound.query, texts)
     return bound
 
 
-def _source_query(query: dict[str, Any], pointer: str, *, lenient: bool) -> Bound | list[Fault]:
+def _source_query(query: dict[str, Any], pointer: str, *, lenient: bool) -> BoundQuery | list[Fault]:
     query = query if query.get("refId") else {**query, "refId": REF_ID}
     source = source_of(query)
     if source is None:

@@ -14,7 +14,7 @@ from dashwright.expressions.engine.assertions import Assertion
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange, time_range
-from dashwright.expressions.requests.binding import Bound, Fault, bind
+from dashwright.expressions.requests.binding import BoundQuery, Fault, bind
 from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
 
@@ -23,7 +23,7 @@ FROM, TO = "now-6h", "now"
 
 
 @dataclass(slots=True)
-class Envelope:
+class RequestEnvelope:
     """``items`` are JSON pointers and what lies there, in the order of the body."""
 
     items: list[tuple[str, Any]] = field(default_factory=list)
@@ -32,13 +32,13 @@ class Envelope:
     faults: list[Fault] = field(default_factory=list)
 
 
-def opened(body: bytes, endpoint: QueryEndpoint) -> Envelope:
+def opened(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
     """A panel for the strict doors, a list of queries for the other. Raises BadRequest where the body is no JSON."""
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"bad request data: the body is no JSON: {error}") from error
-    envelope = Envelope()
+    envelope = RequestEnvelope()
     if not isinstance(document, dict):
         envelope.faults.append(_wrong("", "must be an object with targets and a type, or with queries"))
         return envelope
@@ -50,7 +50,7 @@ def opened(body: bytes, endpoint: QueryEndpoint) -> Envelope:
     return envelope
 
 
-def _open_panel(document: dict[str, Any], envelope: Envelope) -> None:
+def _open_panel(document: dict[str, Any], envelope: RequestEnvelope) -> None:
     for name, kind, told in (("type", str, "text"), ("targets", list, "a list")):
         value = document.get(name)
         if value is None:
@@ -61,7 +61,7 @@ def _open_panel(document: dict[str, Any], envelope: Envelope) -> None:
         _add_items(document, "targets", envelope)
 
 
-def _add_items(document: dict[str, Any], name: str, envelope: Envelope) -> None:
+def _add_items(document: dict[str, Any], name: str, envelope: RequestEnvelope) -> None:
     items = document.get(name)
     if isinstance(items, list):
         envelope.items += [(f"/{name}/{number}", item) for number, item in enumerate(items)]
@@ -69,7 +69,7 @@ def _add_items(document: dict[str, Any], name: str, envelope: Envelope) -> None:
         envelope.faults.append(_wrong(f"/{name}", "must be a list"))
 
 
-def _time(document: dict[str, Any], name: str, default: str, envelope: Envelope) -> str:
+def _time(document: dict[str, Any], name: str, default: str, envelope: RequestEnvelope) -> str:
     value = document.get(name)
     if value is None:
         return default
@@ -103,10 +103,10 @@ class Request:
 
 
 @dataclass(slots=True)
-class Draft:
+class RequestDraft:
     """A request while it is read: what could be bound, in request order, and everything that is wrong with its shape."""
 
-    bound: dict[str, Bound] = field(default_factory=dict)
+    bound: dict[str, BoundQuery] = field(default_factory=dict)
     ranges: dict[str, TimeRange] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
@@ -144,10 +144,10 @@ def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) 
     return tuple([node for node in nodes if node.ref_id in needed])
 
 
-def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> Draft:
+def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> RequestDraft:
     """Raises BadRequest where the body is no JSON, and DeadlineExceeded."""
     envelope = opened(body, context.endpoint)
-    draft = Draft(faults=envelope.faults)
+    draft = RequestDraft(faults=envelope.faults)
     whole = _whole_range(envelope, now, draft)
     if len(envelope.items) > limits.query_targets:
         refusal = limits.refusal("query_targets", f"there are {len(envelope.items)} queries and targets", "ask for less at a time")
@@ -156,7 +156,7 @@ def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -
     for pointer, item in envelope.items:
         limits.deadline.check()
         bound = bind(item, pointer, context)
-        if isinstance(bound, Bound):
+        if isinstance(bound, BoundQuery):
             _add(bound, whole, now, draft)
         else:
             draft.faults += bound
@@ -164,7 +164,7 @@ def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -
     return draft
 
 
-def _check_expressions(draft: Draft, limits: Limits) -> None:
+def _check_expressions(draft: RequestDraft, limits: Limits) -> None:
     """One fault, at the first target whose expression goes beyond what may be parsed for one request."""
     total = 0
     for ref_id, bound in draft.bound.items():
@@ -188,7 +188,7 @@ def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: L
         return Node(ref_id, fault=error)
 
 
-def _whole_range(envelope: Envelope, now: datetime, draft: Draft) -> TimeRange:
+def _whole_range(envelope: RequestEnvelope, now: datetime, draft: RequestDraft) -> TimeRange:
     try:
         return time_range(envelope.start, envelope.end, now)
     except BadRequest as error:
@@ -196,7 +196,7 @@ def _whole_range(envelope: Envelope, now: datetime, draft: Draft) -> TimeRange:
         return TimeRange(now, now)
 
 
-def _add(bound: Bound, whole: TimeRange, now: datetime, draft: Draft) -> None:
+def _add(bound: BoundQuery, whole: TimeRange, now: datetime, draft: RequestDraft) -> None:
     query = bound.query
     if query.ref_id in draft.bound:
         message = f"refId {query.ref_id} is used by more than one query; give each its own"

@@ -12,8 +12,8 @@ from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.evaluate import bounded_plan
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.requests.binding import Bound, Fault
-from dashwright.expressions.requests.request import Draft, drafted, node_of
+from dashwright.expressions.requests.binding import BoundQuery, Fault
+from dashwright.expressions.requests.request import RequestDraft, drafted, node_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 
@@ -25,7 +25,7 @@ def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limit
     return faults
 
 
-def _faults_of_nodes(draft: Draft, limits: Limits, sql: SqlEngine | None) -> Iterator[Fault]:
+def _faults_of_nodes(draft: RequestDraft, limits: Limits, sql: SqlEngine | None) -> Iterator[Fault]:
     nodes = [node_of(ref_id, bound.query, draft.ranges[ref_id], limits, sql) for ref_id, bound in draft.bound.items()]
     # What could not be bound is there all the same: who reads it is not wrong to do so.
     unbound = dict.fromkeys(fault.ref_id for fault in draft.faults if fault.ref_id and fault.ref_id not in draft.bound)
@@ -35,7 +35,7 @@ def _faults_of_nodes(draft: Draft, limits: Limits, sql: SqlEngine | None) -> Ite
             yield _fault(bound, error)
 
 
-def _fault(bound: Bound, error: DashwrightError) -> Fault:
+def _fault(bound: BoundQuery, error: DashwrightError) -> Fault:
     member = "conditions" if isinstance(bound.query, ClassicConditionsTarget) else "expression"
     return Fault(f"{bound.pointer}/{member}", error.message, error.message_id, bound.query.ref_id, error.details)
 

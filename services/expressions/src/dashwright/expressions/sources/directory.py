@@ -37,7 +37,7 @@ class Records(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DataSource:
     """What answers a query, and within how many ``seconds``. ``record`` is None where the source is built in."""
 
     type: str
@@ -54,7 +54,7 @@ class Found:
 class Sources(Protocol):
     """Where the sources of a request are found."""
 
-    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> Sequence[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> Sequence[DataSource | DashwrightError]:
         """For each query what answers it, or why nothing does."""
         ...
 
@@ -73,13 +73,13 @@ class Directory:
         self._records = records
         self._seconds = seconds
 
-    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[Found | DashwrightError]:
+    async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
         """Each data source is looked up once, however many of the queries name it."""
         references = [_reference(query) for query in queries]
         found = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
         return [found[reference] for reference in references]
 
-    async def _find(self, kind: str, uid: str, context: QueryContext) -> Found | DashwrightError:
+    async def _find(self, kind: str, uid: str, context: QueryContext) -> DataSource | DashwrightError:
         if kind in BUILT_IN:
             return self._built_in(kind)
         if not uid:
@@ -99,12 +99,12 @@ class Directory:
         if make is None:
             served = ", ".join([*BUILT_IN, *self._kinds])
             return BadRequest(f"the data source {uid!r:.80} has the type {record.type!r:.80}, which is not served; served are {served}")
-        return Found(record.type, make(record), _seconds(record, self._seconds), record)
+        return DataSource(record.type, make(record), _seconds(record, self._seconds), record)
 
-    def _built_in(self, kind: str) -> Found | DashwrightError:
+    def _built_in(self, kind: str) -> DataSource | DashwrightError:
         if not self._has_testdata:
             return BadRequest(f"{kind} is switched off on this server (setting DASHWRIGHT_TESTDATA); query another data source")
-        return Found(kind, BUILT_IN[kind])
+        return DataSource(kind, BUILT_IN[kind])
 
     async def _record(self, uid: str, context: QueryContext) -> SourceRecord | None:
         """By uid; saved panels of old name it by its name. What the caller may not query is not there, its secrets stay sealed."""

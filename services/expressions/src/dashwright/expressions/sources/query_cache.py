@@ -29,7 +29,7 @@ Asked = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CacheEntry:
     frames: Sequence[Frame]
     size: int
     until: float
@@ -50,7 +50,7 @@ class QueryCache:
         self._max_bytes = max_bytes
         self._seconds = seconds
         self._clock = clock or Clock()
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
         self._size = 0
         self._flights: dict[Hashable, _Flight] = {}
 
@@ -104,7 +104,7 @@ class QueryCache:
             self._drop(key)
         if size is None or size > self._max_bytes:
             return
-        self._kept[key] = _Kept(frames, size, self._clock.seconds() + self._seconds)
+        self._kept[key] = _CacheEntry(frames, size, self._clock.seconds() + self._seconds)
         self._size += size
         while self._size > self._max_bytes:
             self._drop(next(iter(self._kept)))

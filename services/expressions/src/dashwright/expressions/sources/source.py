@@ -31,7 +31,7 @@ class Source(Protocol):
         """One sentence for people who ask whether the source works. Raises as ``query`` does."""
         ...
 
-    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """What the source would be asked. Who asks the same gets the same answer, so a source that rounds the range says so here.
 
         Raises BadRequest.

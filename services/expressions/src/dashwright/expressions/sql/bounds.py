@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
 
 LENGTH = 100_000
 """Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows."""
@@ -28,9 +28,11 @@ def steps(words: int) -> int:
     return _STEPS + _STEPS_A_WORD * words
 
 
-def entangled() -> Unreadable:
+def entangled() -> InvalidStatement:
     """The refusal of a statement that costs too much."""
-    return Unreadable("it is too entangled: what it nests and repeats takes too long to read; split it, or name a part in a WITH clause")
+    return InvalidStatement(
+        "it is too entangled: what it nests and repeats takes too long to read; split it, or name a part in a WITH clause"
+    )
 
 
 def size(node: exp.Expr) -> int:
@@ -55,7 +57,7 @@ def measured(node: exp.Expr) -> int:
 
 
 def copies(node: exp.Expr, count: int) -> list[exp.Expr]:
-    """The node as often. Raises Unreadable before they are too much."""
+    """The node as often. Raises InvalidStatement before they are too much."""
     if size(node) * count > NODES:
         raise entangled()
     return [node.copy() for _ in range(count)]

@@ -6,8 +6,8 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.coercion import IS_TEXT, coerced
 from dashwright.expressions.sql.duckdb_sql import call, cast, macro
-from dashwright.expressions.sql.kind import Kind, kind_of, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import SqlType, marked, type_of
 
 _DIGITS = 38
 """What DuckDB's exact numbers have at most."""
@@ -35,64 +35,66 @@ MACROS = (
 
 
 def _signed(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    match kind_of(value):
-        case Kind.INTEGER:
+    match type_of(value):
+        case SqlType.INTEGER:
             return value
-        case Kind.TEXT:
-            return call("mysql_cut", value, kind=Kind.INTEGER)
-        case Kind.UNKNOWN if isinstance(value, exp.Column):
-            return call("mysql_as_signed", value, kind=Kind.INTEGER)
-    return call("mysql_signed", coerced(value, Kind.NUMBER), kind=Kind.INTEGER)
+        case SqlType.TEXT:
+            return call("mysql_cut", value, kind=SqlType.INTEGER)
+        case SqlType.UNKNOWN if isinstance(value, exp.Column):
+            return call("mysql_as_signed", value, kind=SqlType.INTEGER)
+    return call("mysql_signed", coerced(value, SqlType.NUMBER), kind=SqlType.INTEGER)
 
 
 def _unsigned(value: exp.Expr, size: list[int]) -> exp.Expr:
     """A negative whole number becomes a large one, as its bits are read; any other one 0."""
     if isinstance(value, exp.Column):
-        return call("mysql_as_unsigned", value, kind=Kind.INTEGER)
-    whole = kind_of(value) in {Kind.INTEGER, Kind.TEXT}
-    return call("mysql_unsigned" if whole else "mysql_not_negative", _signed(value, size), kind=Kind.INTEGER)
+        return call("mysql_as_unsigned", value, kind=SqlType.INTEGER)
+    whole = type_of(value) in {SqlType.INTEGER, SqlType.TEXT}
+    return call("mysql_unsigned" if whole else "mysql_not_negative", _signed(value, size), kind=SqlType.INTEGER)
 
 
 def _char(value: exp.Expr, size: list[int]) -> exp.Expr:
-    text = coerced(value, Kind.TEXT)
-    return call("left", text, exp.Literal.number(size[0]), kind=Kind.TEXT) if size else text
+    text = coerced(value, SqlType.TEXT)
+    return call("left", text, exp.Literal.number(size[0]), kind=SqlType.TEXT) if size else text
 
 
 def _decimal(value: exp.Expr, size: list[int]) -> exp.Expr:
     precision, scale = [*size, *[10, 0][len(size) :]]
     if scale > precision or precision > _DIGITS:
-        raise Unreadable(f"DECIMAL takes at most {_DIGITS} digits, and no more behind the point than in all")
-    clamped = call("mysql_exact", coerced(value, Kind.NUMBER), exp.Literal.number(precision), exp.Literal.number(scale))
-    return marked(cast(clamped, f"decimal({precision}, {scale})"), Kind.NUMBER)
+        raise InvalidStatement(f"DECIMAL takes at most {_DIGITS} digits, and no more behind the point than in all")
+    clamped = call("mysql_exact", coerced(value, SqlType.NUMBER), exp.Literal.number(precision), exp.Literal.number(scale))
+    return marked(cast(clamped, f"decimal({precision}, {scale})"), SqlType.NUMBER)
 
 
 def _double(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    return marked(cast(coerced(value, Kind.NUMBER), "double"), Kind.NUMBER)
+    return marked(cast(coerced(value, SqlType.NUMBER), "double"), SqlType.NUMBER)
 
 
 def _date(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    return marked(cast(coerced(value, Kind.TIME), "date"), Kind.DATE)
+    return marked(cast(coerced(value, SqlType.TIME), "date"), SqlType.DATE)
 
 
 def _datetime(value: exp.Expr, size: list[int]) -> exp.Expr:
-    return call("mysql_rounded_time", coerced(value, Kind.TIME), exp.Literal.number(size[0] if size else 0), kind=Kind.TIME)
+    return call("mysql_rounded_time", coerced(value, SqlType.TIME), exp.Literal.number(size[0] if size else 0), kind=SqlType.TIME)
 
 
 def _timestamp(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    return coerced(value, Kind.TIME)
+    return coerced(value, SqlType.TIME)
 
 
 def _time(value: exp.Expr, size: list[int]) -> exp.Expr:
-    return call("mysql_rounded_clock", coerced(value, Kind.CLOCK), exp.Literal.number(size[0] if size else 0), kind=Kind.TEXT)
+    return call("mysql_rounded_clock", coerced(value, SqlType.CLOCK), exp.Literal.number(size[0] if size else 0), kind=SqlType.TEXT)
 
 
 def _year(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    moment = kind_of(value) in {Kind.TIME, Kind.DATE}
-    return call("year", value, kind=Kind.INTEGER) if moment else _signed(value, _size)
+    moment = type_of(value) in {SqlType.TIME, SqlType.DATE}
+    return call("year", value, kind=SqlType.INTEGER) if moment else _signed(value, _size)
 
 
 def _json(value: exp.Expr, _size: list[int]) -> exp.Expr:
-    return coerced(value, Kind.JSON if kind_of(value) is Kind.TEXT else Kind.VALUE) if kind_of(value) is not Kind.JSON else value
+    return (
+        coerced(value, SqlType.JSON if type_of(value) is SqlType.TEXT else SqlType.VALUE) if type_of(value) is not SqlType.JSON else value
+    )
 
 
 _T = exp.DType
@@ -112,11 +114,11 @@ _TYPES: Mapping[exp.DType, Callable[[exp.Expr, list[int]], exp.Expr]] = {
 
 
 def converted(value: exp.Expr, to: exp.DataType) -> exp.Expr:
-    """The value as CAST makes it. Raises Unreadable."""
+    """The value as CAST makes it. Raises InvalidStatement."""
     size = [int(parameter.name) for parameter in to.expressions if parameter.name.isdigit()]
     build = _TYPES.get(to.this)
     if build is None or len(size) != len(to.expressions):
-        raise Unreadable(
+        raise InvalidStatement(
             f"CAST to {to.sql('mysql')} is not known; take SIGNED, UNSIGNED, DOUBLE, DECIMAL, CHAR, DATE, DATETIME, TIME, YEAR or JSON"
         )
     return build(value, size)

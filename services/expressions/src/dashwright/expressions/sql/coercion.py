@@ -10,7 +10,7 @@ from decimal import Decimal
 from sqlglot import exp
 
 from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, text
-from dashwright.expressions.sql.kind import Kind, kind_of, marked
+from dashwright.expressions.sql.sql_type import SqlType, marked, type_of
 
 _IS_FLOAT = "typeof(x) in ('DOUBLE', 'FLOAT')"
 IS_TEXT = "typeof(x) in ('VARCHAR', 'JSON')"
@@ -118,13 +118,13 @@ def macros() -> list[str]:
     return plain + [macro(f"{name}_of(x)", f"mysql_{name}(v)", x="x") for name in ("as_number", "as_text", "as_time", "as_clock")]
 
 
-def coerced(node: exp.Expr, want: Kind) -> exp.Expr:
+def coerced(node: exp.Expr, want: SqlType) -> exp.Expr:
     """The node, converted where what it gives is not what is wanted."""
-    have = kind_of(node)
-    if want in {Kind.NUMBER, Kind.INTEGER} and _is_small(node):
+    have = type_of(node)
+    if want in {SqlType.NUMBER, SqlType.INTEGER} and _is_small(node):
         # DuckDB would count with 32 bits.
-        return marked(cast(node, "bigint"), Kind.INTEGER)
-    if have is want or want is Kind.ANY or (want is Kind.DATE and have is Kind.TIME):
+        return marked(cast(node, "bigint"), SqlType.INTEGER)
+    if have is want or want is SqlType.ANY or (want is SqlType.DATE and have is SqlType.TIME):
         return node
     return marked(_WAYS[want](node, have), want)
 
@@ -138,27 +138,27 @@ def _chosen_later(name: str, node: exp.Expr) -> exp.Expr:
     return call("mysql_" + name if isinstance(node, exp.Column) else f"mysql_{name}_of", node)
 
 
-def _number(node: exp.Expr, have: Kind) -> exp.Expr:
+def _number(node: exp.Expr, have: SqlType) -> exp.Expr:
     match have:
-        case Kind.INTEGER | Kind.NUMBER:
+        case SqlType.INTEGER | SqlType.NUMBER:
             return node
-        case Kind.BOOLEAN:
+        case SqlType.BOOLEAN:
             return cast(node, "bigint")
-        case Kind.NULL:
+        case SqlType.NULL:
             return cast(node, "double")
-        case Kind.TEXT:
+        case SqlType.TEXT:
             return call("mysql_text_number", node)
     return _chosen_later("as_number", node)
 
 
-def _integer(node: exp.Expr, have: Kind) -> exp.Expr:
-    return cast(node, "bigint") if have in {Kind.BOOLEAN, Kind.NULL} else call("mysql_whole", _number(node, have))
+def _integer(node: exp.Expr, have: SqlType) -> exp.Expr:
+    return cast(node, "bigint") if have in {SqlType.BOOLEAN, SqlType.NULL} else call("mysql_whole", _number(node, have))
 
 
-def _text(node: exp.Expr, have: Kind) -> exp.Expr:
+def _text(node: exp.Expr, have: SqlType) -> exp.Expr:
     if isinstance(node, exp.Literal):
         return text(_shown(node.name))
-    return cast(node, "varchar") if have in {Kind.NULL, Kind.JSON, Kind.DATE, Kind.INTEGER} else _chosen_later("as_text", node)
+    return cast(node, "varchar") if have in {SqlType.NULL, SqlType.JSON, SqlType.DATE, SqlType.INTEGER} else _chosen_later("as_text", node)
 
 
 def _shown(number: str) -> str:
@@ -168,64 +168,64 @@ def _shown(number: str) -> str:
     return format(Decimal(number), "f")
 
 
-def _time(node: exp.Expr, have: Kind) -> exp.Expr:
+def _time(node: exp.Expr, have: SqlType) -> exp.Expr:
     match have:
-        case Kind.DATE | Kind.NULL:
+        case SqlType.DATE | SqlType.NULL:
             return cast(node, "timestamp")
-        case Kind.TEXT:
+        case SqlType.TEXT:
             return call("mysql_text_time", node)
-        case Kind.INTEGER | Kind.NUMBER:
+        case SqlType.INTEGER | SqlType.NUMBER:
             return call("mysql_number_time", node)
     return _chosen_later("as_time", node)
 
 
-def _boolean(node: exp.Expr, have: Kind) -> exp.Expr:
-    if have is Kind.NULL:
+def _boolean(node: exp.Expr, have: SqlType) -> exp.Expr:
+    if have is SqlType.NULL:
         return cast(node, "boolean")
     return exp.NEQ(this=exp.paren(_number(node, have), copy=False), expression=exp.Literal.number(0))
 
 
-def _json(node: exp.Expr, _have: Kind) -> exp.Expr:
+def _json(node: exp.Expr, _have: SqlType) -> exp.Expr:
     return cast(node, "json")
 
 
-def _value(node: exp.Expr, have: Kind) -> exp.Expr:
-    if have is Kind.JSON:
+def _value(node: exp.Expr, have: SqlType) -> exp.Expr:
+    if have is SqlType.JSON:
         return node
-    if have is Kind.NULL:
+    if have is SqlType.NULL:
         return cast(text("null"), "json")
-    return call("to_json", _text(node, have) if have in {Kind.TIME, Kind.DATE} else node)
+    return call("to_json", _text(node, have) if have in {SqlType.TIME, SqlType.DATE} else node)
 
 
-def _clock(node: exp.Expr, have: Kind) -> exp.Expr:
+def _clock(node: exp.Expr, have: SqlType) -> exp.Expr:
     match have:
-        case Kind.NULL:
+        case SqlType.NULL:
             return cast(node, "bigint")
-        case Kind.TEXT:
+        case SqlType.TEXT:
             return call("mysql_text_clock", node)
-        case Kind.INTEGER | Kind.NUMBER:
+        case SqlType.INTEGER | SqlType.NUMBER:
             return call("mysql_number_clock", node)
-        case Kind.TIME:
+        case SqlType.TIME:
             return call("epoch_us", cast(node, "time"))
     return _chosen_later("as_clock", node)
 
 
 _WAYS = {
-    Kind.NUMBER: _number,
-    Kind.INTEGER: _integer,
-    Kind.TEXT: _text,
-    Kind.TIME: _time,
-    Kind.DATE: _time,
-    Kind.BOOLEAN: _boolean,
-    Kind.JSON: _json,
-    Kind.VALUE: _value,
-    Kind.CLOCK: _clock,
+    SqlType.NUMBER: _number,
+    SqlType.INTEGER: _integer,
+    SqlType.TEXT: _text,
+    SqlType.TIME: _time,
+    SqlType.DATE: _time,
+    SqlType.BOOLEAN: _boolean,
+    SqlType.JSON: _json,
+    SqlType.VALUE: _value,
+    SqlType.CLOCK: _clock,
 }
 
 
-def agreed(nodes: list[exp.Expr], kind: Kind) -> list[exp.Expr]:
+def agreed(nodes: list[exp.Expr], kind: SqlType) -> list[exp.Expr]:
     """Values a choice is made among, each of the kind the choice gives where DuckDB would not agree them by itself."""
-    if kind in {Kind.TEXT, Kind.NUMBER, Kind.INTEGER}:
-        wanted = Kind.TEXT if kind is Kind.TEXT else Kind.NUMBER
-        return [node if kind_of(node) is Kind.NULL else coerced(node, wanted) for node in nodes]
+    if kind in {SqlType.TEXT, SqlType.NUMBER, SqlType.INTEGER}:
+        wanted = SqlType.TEXT if kind is SqlType.TEXT else SqlType.NUMBER
+        return [node if type_of(node) is SqlType.NULL else coerced(node, wanted) for node in nodes]
     return nodes

@@ -8,8 +8,8 @@ from dashwright.expressions.sql.bounds import copies
 from dashwright.expressions.sql.coercion import IS_NUMBER, IS_TEXT, coerced
 from dashwright.expressions.sql.duckdb_sql import call, macro
 from dashwright.expressions.sql.functions.documents import unquoted
-from dashwright.expressions.sql.kind import MOMENTS, NUMBERS, Kind, kind_of, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import MOMENTS, NUMBERS, SqlType, marked, type_of
 
 _NAMES: Mapping[type[exp.Expr], tuple[str, str]] = {
     exp.EQ: ("eq", "="),
@@ -42,31 +42,31 @@ def comparison_macros() -> list[str]:
 def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
     """``left`` and ``right`` under one of the ``COMPARISONS``."""
     left, right = (
-        unquoted(side) if kind_of(side) is Kind.JSON and kind_of(other) is not Kind.JSON else side
+        unquoted(side) if type_of(side) is SqlType.JSON and type_of(other) is not SqlType.JSON else side
         for side, other in ((left, right), (right, left))
     )
     if isinstance(right, (exp.Any, exp.All)):
-        return marked(operator(this=grouped(left), expression=right), Kind.BOOLEAN)
-    kinds = {kind_of(left), kind_of(right)}
-    if kinds == {Kind.TEXT, Kind.UNKNOWN} and not isinstance(left, exp.Collate) and not isinstance(right, exp.Collate):
-        if kind_of(left) is Kind.TEXT:
+        return marked(operator(this=grouped(left), expression=right), SqlType.BOOLEAN)
+    kinds = {type_of(left), type_of(right)}
+    if kinds == {SqlType.TEXT, SqlType.UNKNOWN} and not isinstance(left, exp.Collate) and not isinstance(right, exp.Collate):
+        if type_of(left) is SqlType.TEXT:
             operator, left, right = _TURNED.get(operator, operator), right, left
         name = _NAMES[operator][0]
-        return call("mysql_" + name if isinstance(left, exp.Column) else f"mysql_{name}_of", left, right, kind=Kind.BOOLEAN)
+        return call("mysql_" + name if isinstance(left, exp.Column) else f"mysql_{name}_of", left, right, kind=SqlType.BOOLEAN)
     wanted = _meeting(kinds, left, right)
     if wanted is not None:
         left, right = coerced(left, wanted), coerced(right, wanted)
-    return marked(operator(this=grouped(left), expression=grouped(right)), Kind.BOOLEAN)
+    return marked(operator(this=grouped(left), expression=grouped(right)), SqlType.BOOLEAN)
 
 
-def _meeting(kinds: set[Kind], left: exp.Expr, right: exp.Expr) -> Kind | None:
+def _meeting(kinds: set[SqlType], left: exp.Expr, right: exp.Expr) -> SqlType | None:
     """What both become, or None where they compare as they are."""
-    known = kinds - {Kind.NULL}
-    if len(known) < 2 or known <= MOMENTS or known <= {Kind.INTEGER, Kind.NUMBER} or _is_too_large(left) or _is_too_large(right):
+    known = kinds - {SqlType.NULL}
+    if len(known) < 2 or known <= MOMENTS or known <= {SqlType.INTEGER, SqlType.NUMBER} or _is_too_large(left) or _is_too_large(right):
         return None
     if known & NUMBERS:
-        return Kind.NUMBER
-    return Kind.TIME if known & MOMENTS else None
+        return SqlType.NUMBER
+    return SqlType.TIME if known & MOMENTS else None
 
 
 def _is_too_large(node: exp.Expr) -> bool:
@@ -79,31 +79,37 @@ _OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In)
 def grouped(node: exp.Expr) -> exp.Expr:
     """The node in parentheses if it is an operator: DuckDB's bind in another order than MySQL's."""
     if isinstance(node, _OPERATORS):
-        return marked(exp.Paren(this=node), kind_of(node))
+        return marked(exp.Paren(this=node), type_of(node))
     return node
 
 
 def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
     """Whether the value is one of the items."""
-    kinds = {kind_of(item) for item in items} - {Kind.NULL}
-    if kind_of(value) is Kind.JSON:
+    kinds = {type_of(item) for item in items} - {SqlType.NULL}
+    if type_of(value) is SqlType.JSON:
         value = unquoted(value)
-    together = kinds | {kind_of(value)}
-    if together <= {Kind.TEXT, Kind.UNKNOWN} or together <= MOMENTS | {Kind.UNKNOWN} or isinstance(value, exp.Tuple) or len(together) == 1:
-        return marked(exp.In(this=grouped(value), expressions=items), Kind.BOOLEAN)
-    if kinds <= NUMBERS or kind_of(value) in NUMBERS:
+    together = kinds | {type_of(value)}
+    if (
+        together <= {SqlType.TEXT, SqlType.UNKNOWN}
+        or together <= MOMENTS | {SqlType.UNKNOWN}
+        or isinstance(value, exp.Tuple)
+        or len(together) == 1
+    ):
+        return marked(exp.In(this=grouped(value), expressions=items), SqlType.BOOLEAN)
+    if kinds <= NUMBERS or type_of(value) in NUMBERS:
         return marked(
-            exp.In(this=grouped(coerced(value, Kind.NUMBER)), expressions=[coerced(item, Kind.NUMBER) for item in items]), Kind.BOOLEAN
+            exp.In(this=grouped(coerced(value, SqlType.NUMBER)), expressions=[coerced(item, SqlType.NUMBER) for item in items]),
+            SqlType.BOOLEAN,
         )
-    if kind_of(value) in MOMENTS:
-        return marked(exp.In(this=value, expressions=[coerced(item, Kind.TIME) for item in items]), Kind.BOOLEAN)
+    if type_of(value) in MOMENTS:
+        return marked(exp.In(this=value, expressions=[coerced(item, SqlType.TIME) for item in items]), SqlType.BOOLEAN)
     compares = (compared(exp.EQ, one, item) for one, item in zip(copies(value, len(items)), items, strict=True))
-    return marked(exp.paren(exp.or_(*compares, copy=False), copy=False), Kind.BOOLEAN)
+    return marked(exp.paren(exp.or_(*compares, copy=False), copy=False), SqlType.BOOLEAN)
 
 
 def tested(node: exp.Is) -> exp.Expr:
     """``IS``. What stands behind it is a word, and nothing that could be computed."""
     if not isinstance(node.expression, exp.Boolean | exp.Null):
-        raise Unreadable("IS takes NULL, TRUE, FALSE or UNKNOWN; put it into parentheses where something is done with its outcome")
-    value = coerced(node.this, Kind.BOOLEAN) if isinstance(node.expression, exp.Boolean) else node.this
-    return marked(exp.Is(this=grouped(value), expression=node.expression), Kind.BOOLEAN)
+        raise InvalidStatement("IS takes NULL, TRUE, FALSE or UNKNOWN; put it into parentheses where something is done with its outcome")
+    value = coerced(node.this, SqlType.BOOLEAN) if isinstance(node.expression, exp.Boolean) else node.this
+    return marked(exp.Is(this=grouped(value), expression=node.expression), SqlType.BOOLEAN)

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.allow import place_of
+from dashwright.expressions.sql.allow_list import place_of
 from dashwright.expressions.sql.bounds import NODES, copies, entangled, measured, size
 from dashwright.expressions.sql.casts import converted
 from dashwright.expressions.sql.coercion import coerced
@@ -18,15 +18,15 @@ from dashwright.expressions.sql.functions.documents import extracted, unquoted
 from dashwright.expressions.sql.functions.function import choice
 from dashwright.expressions.sql.functions.strings import concatenated
 from dashwright.expressions.sql.functions.times import extract, shifted
-from dashwright.expressions.sql.guest import name_of
 from dashwright.expressions.sql.json_table import rows_of
-from dashwright.expressions.sql.kind import Kind, common, kind_of, marked
+from dashwright.expressions.sql.mysql_grammar import name_of
 from dashwright.expressions.sql.patterns import collated, escaped, liked, matched
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import SqlType, common, marked, type_of
 from dashwright.expressions.sql.units import interval
 
 _SHIFTS = ("date_add", "date_sub", "adddate", "subdate")
-_N, _B, _T, _I = Kind.NUMBER, Kind.BOOLEAN, Kind.TEXT, Kind.INTEGER
+_N, _B, _T, _I = SqlType.NUMBER, SqlType.BOOLEAN, SqlType.TEXT, SqlType.INTEGER
 
 MACROS = (
     macro("int_div(a, b)", "cast(trunc(a / b) as bigint)"),
@@ -38,7 +38,7 @@ MACROS = (
 
 
 def rewritten(tree: exp.Query) -> exp.Query:
-    """The tree for DuckDB; ``tree`` is used up. Raises Unreadable."""
+    """The tree for DuckDB; ``tree`` is used up. Raises InvalidStatement."""
     _name_projections(tree)
     root: exp.Expr = tree
     nodes = list(tree.walk(bfs=False))
@@ -48,8 +48,8 @@ def rewritten(tree: exp.Query) -> exp.Query:
         rewrite = _REWRITES.get(type(node))
         try:
             new = rewrite(node) if rewrite is not None else node
-        except Unreadable as refusal:
-            raise refusal if refusal.position else Unreadable(refusal.why, place_of(node)) from refusal
+        except InvalidStatement as refusal:
+            raise refusal if refusal.position else InvalidStatement(refusal.why, place_of(node)) from refusal
         total += max(measured(new) - before, 0)
         if total > NODES:
             raise entangled()
@@ -91,15 +91,15 @@ def _arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
         return shifted(left, right, -1 if isinstance(node, exp.Sub) else 1)
     if isinstance(left, exp.Interval):
         if not isinstance(node, exp.Add):
-            raise Unreadable("an INTERVAL stands behind + or -, or before +")
+            raise InvalidStatement("an INTERVAL stands behind + or -, or before +")
         return shifted(right, left, 1)
     kind = common([_counted(left), _counted(right)])
     same = (exp.Mul,) if isinstance(node, exp.Mul) else (exp.Add, exp.Sub)
     return marked(type(node)(this=_chained(left, *same), expression=_number(right)), kind)
 
 
-def _counted(node: exp.Expr) -> Kind:
-    return _I if kind_of(node) in {_I, _B} else _N
+def _counted(node: exp.Expr) -> SqlType:
+    return _I if type_of(node) in {_I, _B} else _N
 
 
 def _divide(node: exp.Div) -> exp.Expr:
@@ -108,7 +108,7 @@ def _divide(node: exp.Div) -> exp.Expr:
 
 def _divide_whole(node: exp.IntDiv) -> exp.Expr:
     left, right = _number(node.this), _number(node.expression)
-    whole = {kind_of(left), kind_of(right)} == {_I}
+    whole = {type_of(left), type_of(right)} == {_I}
     return call("divide" if whole else "mysql_int_div", left, right, kind=_I)
 
 
@@ -120,7 +120,7 @@ def _modulo(node: exp.Mod) -> exp.Expr:
 
 def _negative(node: exp.Neg) -> exp.Expr:
     if isinstance(node.this, exp.Literal) and not node.this.is_string:
-        return marked(node, kind_of(node.this))
+        return marked(node, type_of(node.this))
     return marked(exp.Neg(this=grouped(coerced(node.this, _N))), _counted(node.this))
 
 
@@ -160,15 +160,15 @@ def _in(node: exp.In) -> exp.Expr:
 
 def _between(node: exp.Between) -> exp.Expr:
     value, low, high = node.this, node.args["low"], node.args["high"]
-    kinds = {kind_of(part) for part in (value, low, high)} - {Kind.NULL}
+    kinds = {type_of(part) for part in (value, low, high)} - {SqlType.NULL}
     if len(kinds) > 1 and not kinds <= {_I, _N}:
         if isinstance(value, (exp.Column, exp.Literal)):
             both = exp.and_(compared(exp.GTE, value.copy(), low), compared(exp.LTE, value, high), copy=False)
             return marked(exp.paren(both, copy=False), _B)
         if kinds & {_N, _I, _B}:
             value, low, high = (coerced(part, _N) for part in (value, low, high))
-        elif kinds & {Kind.TIME, Kind.DATE}:
-            value, low, high = (coerced(part, Kind.TIME) for part in (value, low, high))
+        elif kinds & {SqlType.TIME, SqlType.DATE}:
+            value, low, high = (coerced(part, SqlType.TIME) for part in (value, low, high))
     return marked(exp.Between(this=grouped(value), low=grouped(low), high=grouped(high)), _B)
 
 
@@ -198,8 +198,8 @@ def _condition(value: exp.Expr | None, of: exp.Expr) -> exp.Expr:
         return coerced(of, _B)
     if _is_repeatable(value):
         return compared(exp.EQ, value.copy(), of)
-    wanted = kind_of(value)
-    if wanted in {Kind.UNKNOWN, Kind.NULL}:
+    wanted = type_of(value)
+    if wanted in {SqlType.UNKNOWN, SqlType.NULL}:
         return of
     return coerced(of, _N if wanted in {_I, _B} else wanted)
 
@@ -209,7 +209,7 @@ def _is_repeatable(node: exp.Expr) -> bool:
 
 
 def _paren(node: exp.Paren) -> exp.Expr:
-    return marked(node, kind_of(node.this))
+    return marked(node, type_of(node.this))
 
 
 def _clause(node: exp.Where | exp.Having) -> exp.Expr:
@@ -247,7 +247,7 @@ def _group(node: exp.Group) -> exp.Expr:
 
 def _limit(node: exp.Limit | exp.Offset) -> exp.Expr:
     if not (isinstance(node.expression, exp.Literal) and node.expression.is_int):
-        raise Unreadable("LIMIT and OFFSET take whole numbers")
+        raise InvalidStatement("LIMIT and OFFSET take whole numbers")
     return node
 
 
@@ -255,7 +255,7 @@ def _subquery(node: exp.Subquery) -> exp.Expr:
     inner = node.this
     if isinstance(inner, exp.Select) and len(inner.expressions) == 1:
         only = inner.expressions[0]
-        return marked(node, kind_of(only.this if isinstance(only, exp.Alias) else only))
+        return marked(node, type_of(only.this if isinstance(only, exp.Alias) else only))
     return node
 
 
@@ -264,7 +264,7 @@ def _interval(node: exp.Interval) -> exp.Expr:
     parent = node.parent
     if isinstance(parent, (exp.Add, exp.Sub, exp.WindowSpec)) or (isinstance(parent, exp.Anonymous) and parent.name.lower() in _SHIFTS):
         return node
-    raise Unreadable(f"an INTERVAL stands beside + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
+    raise InvalidStatement(f"an INTERVAL stands beside + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
 
 
 def _table(node: exp.Table) -> exp.Expr:
@@ -277,7 +277,7 @@ def _call(node: exp.Anonymous) -> exp.Expr:
     if isinstance(first, exp.Distinct):
         return _distinct(function.build, first.expressions)
     if function.name == "count" and len(node.expressions) > 1:
-        raise Unreadable("count takes several arguments with DISTINCT only")
+        raise InvalidStatement("count takes several arguments with DISTINCT only")
     return function.build(node.expressions)
 
 
@@ -309,7 +309,7 @@ def _group_concat(node: exp.GroupConcat) -> exp.Expr:
 
 def _window(node: exp.Window) -> exp.Expr:
     if isinstance(node.this, exp.Anonymous):
-        return marked(node, kind_of(node.this))
+        return marked(node, type_of(node.this))
     return node
 
 
@@ -321,7 +321,7 @@ def _frame(node: exp.WindowSpec) -> exp.Expr:
                 bound.this if not isinstance(bound.this, exp.Literal) else exp.Literal.number(bound.this.name), bound.text("unit").upper()
             )
             if step is None:
-                raise Unreadable(f"'{bound.text('unit')}' is no unit of a window's frame")
+                raise InvalidStatement(f"'{bound.text('unit')}' is no unit of a window's frame")
             node.set(side, step)
     return node
 
@@ -389,7 +389,7 @@ _REWRITES: Mapping[type[exp.Expr], Callable[[Any], exp.Expr]] = {
     exp.Extract: lambda node: extract(node.name.upper(), node.expression),
     exp.JSONExtract: lambda node: extracted(node.this, node.expression),
     exp.JSONExtractScalar: lambda node: unquoted(extracted(node.this, node.expression)),
-    exp.JSONArrayContains: lambda node: FUNCTIONS["json_contains"].build([node.expression, call("to_json", node.this, kind=Kind.JSON)]),
+    exp.JSONArrayContains: lambda node: FUNCTIONS["json_contains"].build([node.expression, call("to_json", node.this, kind=SqlType.JSON)]),
     exp.National: lambda node: text(node.name),
     exp.Introducer: lambda node: node.expression,
 }

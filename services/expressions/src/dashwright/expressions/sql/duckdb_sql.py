@@ -4,7 +4,7 @@ import re
 
 from sqlglot import exp
 
-from dashwright.expressions.sql.kind import Kind, marked
+from dashwright.expressions.sql.sql_type import SqlType, marked
 
 
 def let(body: str, **bound: str) -> str:
@@ -21,7 +21,7 @@ def macro(head: str, body: str, **bound: str) -> str:
     return f"create macro mysql_{head} as {let(body, **bound) if bound else body}"
 
 
-def call(name: str, *arguments: exp.Expr, kind: Kind = Kind.UNKNOWN) -> exp.Expr:
+def call(name: str, *arguments: exp.Expr, kind: SqlType = SqlType.UNKNOWN) -> exp.Expr:
     """A call of a DuckDB function or of a macro."""
     return marked(exp.Anonymous(this=name, expressions=list(arguments)), kind)
 

@@ -13,11 +13,11 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sql.engine_errors import explained
-from dashwright.expressions.sql.handover import TextTooLong, sizes
 from dashwright.expressions.sql.pipe import Wait
 from dashwright.expressions.sql.relation import Relation, Statement
-from dashwright.expressions.sql.results import Unreadable, frame_of
-from dashwright.expressions.sql.sandbox import Answer, ChildEnded, Fence, NoChild, Sandbox
+from dashwright.expressions.sql.results import MalformedResult, frame_of
+from dashwright.expressions.sql.sandbox import ChildEnded, ChildResponse, Fence, NoChild, Sandbox
+from dashwright.expressions.sql.shared_tables import TextTooLong, sizes
 
 _log = structlog.get_logger()
 
@@ -30,7 +30,7 @@ _WAITING = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Selected:
+class SqlResult:
     """``is_cut``: there were more rows than may be answered."""
 
     frame: Frame
@@ -76,7 +76,7 @@ class SqlEngine:
         """Statements at work end with an error; no process is left."""
         self.sandbox.stop()
 
-    def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> Selected:
+    def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> SqlResult:
         """Runs in the caller's thread until there is an answer, or the time is over. ``sql`` is in DuckDB's words.
 
         Raises an error of the tree.
@@ -86,7 +86,7 @@ class SqlEngine:
         try:
             answer = self.sandbox.run(asked, relations, _waiting(limits), lambda: _working(ref_id, limits))
             if "error" not in answer.told:
-                return Selected(frame_of(answer), bool(answer.told["cut"]))
+                return SqlResult(frame_of(answer), bool(answer.told["cut"]))
         except NoChild as error:
             raise Unavailable(f"sql expression [{ref_id}] was not run: {error}; ask again", message_id="sse.sql.unavailable") from error
         except ChildEnded as error:
@@ -94,7 +94,7 @@ class SqlEngine:
         except (OSError, TextTooLong) as error:
             found = f"the tables of sql expression [{ref_id}] find no room in memory"
             raise TooLarge(f"{found}; ask for a shorter time range, or reduce before you select", message_id="sse.limit") from error
-        except (Unreadable, KeyError) as error:
+        except (MalformedResult, KeyError) as error:
             raise DashwrightError(f"the answer to sql expression [{ref_id}] cannot be read: {error}") from error
         raise _failed(ref_id, answer, relations, limits)
 
@@ -151,7 +151,7 @@ def _ended(ref_id: str, error: ChildEnded) -> Unavailable:
     )
 
 
-def _failed(ref_id: str, answer: Answer, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
+def _failed(ref_id: str, answer: ChildResponse, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
     kind = str(answer.told["error"])
     text = str(answer.told.get("text", "")).partition("\n\nLINE ")[0].strip()
     if kind in _OUT_OF_MEMORY or "Out of Memory Error" in text:

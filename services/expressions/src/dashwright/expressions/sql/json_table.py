@@ -6,8 +6,8 @@ from dashwright.expressions.sql.casts import converted
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, macro, text
 from dashwright.expressions.sql.functions.documents import path_of
-from dashwright.expressions.sql.kind import Kind, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import SqlType, marked
 
 _ITEM, _PLACE = "json item", "json place"
 
@@ -15,11 +15,11 @@ MACROS = (macro("json_numbered(l)", "list_transform(coalesce(cast(l as json[]), 
 
 
 def rows_of(table: exp.Table, document: exp.JSONTable) -> exp.Expr:
-    """A derived table in place of the JSON_TABLE. Raises Unreadable."""
+    """A derived table in place of the JSON_TABLE. Raises InvalidStatement."""
     path = path_of(document.args["path"])
     if not table.alias:
-        raise Unreadable("JSON_TABLE needs a name: JSON_TABLE(…) AS t")
-    found = call("json_extract", coerced(document.this, Kind.JSON), text(path.text))
+        raise InvalidStatement("JSON_TABLE needs a name: JSON_TABLE(…) AS t")
+    found = call("json_extract", coerced(document.this, SqlType.JSON), text(path.text))
     items = found if path.many else exp.Array(expressions=[found])
     unnested = exp.Select(expressions=[exp.alias_(call("unnest", call("mysql_json_numbered", items)), _ITEM, quoted=True)])
     inner = exp.Subquery(this=unnested, alias=exp.TableAlias(this=exp.to_identifier("json rows", quoted=True)))
@@ -37,10 +37,10 @@ def _column(definition: exp.JSONColumnDef) -> exp.Expr:
         return exp.Alias(this=_field("place"), alias=name)
     kind, path = definition.args.get("kind"), definition.args.get("path")
     if not isinstance(kind, exp.DataType) or path is None:
-        raise Unreadable("a column of JSON_TABLE is written as: name type PATH '$.path', or name FOR ORDINALITY")
+        raise InvalidStatement("a column of JSON_TABLE is written as: name type PATH '$.path', or name FOR ORDINALITY")
     where = path_of(path)
-    value = call("json_extract", _field("item"), text(where.text), kind=Kind.JSON)
+    value = call("json_extract", _field("item"), text(where.text), kind=SqlType.JSON)
     if kind.this is exp.DType.JSON:
         return exp.Alias(this=value, alias=name)
-    plain = marked(call("json_extract_string", value, text("$")), Kind.TEXT)
+    plain = marked(call("json_extract_string", value, text("$")), SqlType.TEXT)
     return exp.Alias(this=converted(plain, kind), alias=name)

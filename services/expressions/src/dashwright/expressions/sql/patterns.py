@@ -7,8 +7,8 @@ from sqlglot import exp
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.comparison import grouped
 from dashwright.expressions.sql.duckdb_sql import call, text
-from dashwright.expressions.sql.kind import Kind, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import SqlType, marked
 
 
 def liked(node: exp.Like) -> exp.Expr:
@@ -17,12 +17,12 @@ def liked(node: exp.Like) -> exp.Expr:
     sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
     operator = exp.ILike if folded else exp.Like
     plain = isinstance(sides[1], exp.Literal) and "\\" not in sides[1].name
-    found: exp.Expr = operator(this=grouped(coerced(sides[0], Kind.TEXT)), expression=grouped(coerced(sides[1], Kind.TEXT)))
+    found: exp.Expr = operator(this=grouped(coerced(sides[0], SqlType.TEXT)), expression=grouped(coerced(sides[1], SqlType.TEXT)))
     if not plain and not isinstance(node.parent, exp.Escape):
         found = exp.Escape(this=found, expression=text("\\"))
     if node.args.get("negate"):
-        return marked(exp.Paren(this=exp.Not(this=found)), Kind.BOOLEAN)
-    return marked(found, Kind.BOOLEAN)
+        return marked(exp.Paren(this=exp.Not(this=found)), SqlType.BOOLEAN)
+    return marked(found, SqlType.BOOLEAN)
 
 
 def escaped(node: exp.Escape) -> exp.Expr:
@@ -31,7 +31,7 @@ def escaped(node: exp.Escape) -> exp.Expr:
     negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
     inner = found.this.this if negated else found
     whole = exp.Escape(this=inner, expression=node.expression)
-    return marked(exp.Paren(this=exp.Not(this=whole)) if negated else whole, Kind.BOOLEAN)
+    return marked(exp.Paren(this=exp.Not(this=whole)) if negated else whole, SqlType.BOOLEAN)
 
 
 def matched(node: exp.RegexpLike) -> exp.Expr:
@@ -39,16 +39,16 @@ def matched(node: exp.RegexpLike) -> exp.Expr:
     folded = isinstance(node.this, exp.Collate)
     value = node.this.this if folded else node.this
     options = [text("i")] if folded else []
-    return call("regexp_matches", coerced(value, Kind.TEXT), coerced(node.expression, Kind.TEXT), *options, kind=Kind.BOOLEAN)
+    return call("regexp_matches", coerced(value, SqlType.TEXT), coerced(node.expression, SqlType.TEXT), *options, kind=SqlType.BOOLEAN)
 
 
 def collated(node: exp.Collate) -> exp.Expr:
     """Of a collation only this matters: whether it tells letters apart."""
     name = node.expression.name.lower()
     if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
-        raise Unreadable("a collation is a name like utf8mb4_general_ci")
-    value = coerced(node.this, Kind.TEXT)
+        raise InvalidStatement("a collation is a name like utf8mb4_general_ci")
+    value = coerced(node.this, SqlType.TEXT)
     if name.endswith(("_bin", "_cs")) or name == "binary":
         return value
     folding = "NOCASE" if name.endswith("_as_ci") else "NOCASE.NOACCENT"
-    return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), Kind.TEXT)
+    return marked(exp.Collate(this=grouped(value), expression=exp.var(folding)), SqlType.TEXT)

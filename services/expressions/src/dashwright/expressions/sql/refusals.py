@@ -28,7 +28,7 @@ class Refusal(Exception, ABC):
     def _text(self, ref_id: str) -> str: ...
 
 
-class Empty(Refusal):
+class EmptyStatement(Refusal):
     """There is no statement."""
 
     message_id = "sse.sql.empty_query"
@@ -37,7 +37,7 @@ class Empty(Refusal):
         return f"sql expression [{ref_id}] failed because it has an empty SQL query; write a SELECT"
 
 
-class Unreadable(Refusal):
+class InvalidStatement(Refusal):
     """It, or a part of it, cannot be understood."""
 
     message_id = "sse.sql.invalid_query"

@@ -11,7 +11,7 @@ from dashwright.expressions.engine.values import Mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Column:
+class RelationColumn:
     """``values`` as those of a field of the type; where there are ``texts``, positions in them. ``nulls`` as a field's."""
 
     name: str
@@ -25,7 +25,7 @@ class Column:
 class Relation:
     """``notices`` tell of columns that had to be renamed."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[RelationColumn, ...]
     rows: int
     notices: tuple[str, ...] = ()
 

@@ -11,18 +11,18 @@ from dashwright.common.document import check_depth
 from dashwright.common.errors import Invalid
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.values import Mask
-from dashwright.expressions.sql.sandbox import Answer
+from dashwright.expressions.sql.sandbox import ChildResponse
 
 _TYPES = {kind.value: kind for kind in FieldType if kind is not FieldType.ENUM}
 _TEXTS = {FieldType.STRING, FieldType.JSON}
 
 
-class Unreadable(Exception):
+class MalformedResult(Exception):
     """The answer is not what a child answers."""
 
 
-def frame_of(answer: Answer) -> Frame:
-    """The columns, nullable where they hold a null. Raises Unreadable."""
+def frame_of(answer: ChildResponse) -> Frame:
+    """The columns, nullable where they hold a null. Raises MalformedResult."""
     try:
         rows = int(answer.told["rows"])
         fields = []
@@ -34,7 +34,7 @@ def frame_of(answer: Answer) -> Frame:
                 start += length
             fields.append(_field(told, buffers, rows))
     except (AttributeError, KeyError, TypeError, ValueError, Invalid) as error:
-        raise Unreadable(str(error)) from error
+        raise MalformedResult(str(error)) from error
     return Frame(fields)
 
 

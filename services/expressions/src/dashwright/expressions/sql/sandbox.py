@@ -23,10 +23,10 @@ from typing import Any
 
 import orjson
 
-from dashwright.expressions.sql.handover import Layout, SharedMemory
+from dashwright.expressions.confinement_report import report_walls
 from dashwright.expressions.sql.pipe import Closed, Pipe, Wait
 from dashwright.expressions.sql.relation import Relation
-from dashwright.expressions.walls import report_walls
+from dashwright.expressions.sql.shared_tables import BufferLayout, SharedMemory
 
 _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
@@ -69,7 +69,7 @@ class Fence:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ChildResponse:
     """``told`` describes the ``body``, or what went wrong. Both came from a child: look before using them."""
 
     told: Mapping[str, Any]
@@ -104,7 +104,7 @@ class Child:
     def is_alive(self) -> bool:
         return not self._is_ended and self._process.poll() is None
 
-    def run(self, asked: Mapping[str, Any], layout: Layout, wait: Wait) -> Answer:
+    def run(self, asked: Mapping[str, Any], layout: BufferLayout, wait: Wait) -> ChildResponse:
         """``asked``: ``sql``, and at most how many ``cells`` and ``bytes`` it may answer.
 
         Raises ChildEnded, NoChild, OSError where there is no memory for the tables, and whatever ``wait`` raises."""
@@ -114,7 +114,7 @@ class Child:
             self._pipe.send(orjson.dumps({**asked, "tables": layout.tables, "size": layout.size}), wait)
             told = self._told(wait)
             size = _size_of(told, most=asked["bytes"] + _BESIDE * asked["cells"])
-            answer = Answer(told, memoryview(self._pipe.body(size, wait)))
+            answer = ChildResponse(told, memoryview(self._pipe.body(size, wait)))
             self.is_spent = float(told["cpu"]) + self._fence.seconds > self._fence.cpu_seconds
         except (Closed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ChildEnded(self._how_it_ended()) from error
@@ -209,12 +209,12 @@ class Sandbox:
         with self._slot(wait) as child:
             child.warm(wait)
 
-    def run(self, asked: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> Answer:
+    def run(self, asked: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> ChildResponse:
         """What a child answers to ``asked``; ``wait`` counts until there is a free slot, what ``working`` gives from then on.
 
         Raises SandboxError, OSError, TextTooLong, and what the waits raise.
         """
-        layout = Layout(relations)
+        layout = BufferLayout(relations)
         with self._slot(wait) as child:
             child.warm(wait)
             return child.run(asked, layout, working())

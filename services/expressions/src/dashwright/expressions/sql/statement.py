@@ -5,10 +5,10 @@ from functools import lru_cache
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
-from dashwright.expressions.sql.allow import parsed, place_of
+from dashwright.expressions.sql.allow_list import parsed, place_of
 from dashwright.expressions.sql.bounds import SQL_LENGTH, entangled
 from dashwright.expressions.sql.dialect import rewritten
-from dashwright.expressions.sql.refusals import Refusal, Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement, Refusal
 from dashwright.expressions.sql.relation import Statement
 from dashwright.expressions.sql.scopes import tables_of
 
@@ -39,9 +39,9 @@ def _read(text: str) -> Statement:
         _reads_only(guest, tables)
         sql = guest.sql("duckdb", identify=True, comments=False, normalize_functions=False, copy=False, unsupported_level=ErrorLevel.RAISE)
     except RecursionError as error:
-        raise Unreadable("it nests too deeply; name a part of it in a WITH clause") from error
+        raise InvalidStatement("it nests too deeply; name a part of it in a WITH clause") from error
     except SqlglotError as error:
-        raise Unreadable(f"it cannot be run here: {error}") from error
+        raise InvalidStatement(f"it cannot be run here: {error}") from error
     if len(sql) > SQL_LENGTH:
         raise entangled()
     return Statement(tables, sql)
@@ -56,7 +56,7 @@ def _tell_apart(tree: exp.Query, names: tuple[str, ...]) -> None:
     for name in names:
         other = seen.setdefault(name.casefold(), name)
         if other != name:
-            raise Unreadable(
+            raise InvalidStatement(
                 f"the results '{other}' and '{name}' differ in small and capital letters only; rename one of the queries", place_of(tree)
             )
 
@@ -65,4 +65,4 @@ def _reads_only(guest: exp.Query, names: tuple[str, ...]) -> None:
     """Nothing that DuckDB would look for among its own tables."""
     for table in tables_of(guest):
         if table.name not in names:
-            raise Unreadable(f"'{table.name}' is no result of a query; dual stands alone in its FROM", place_of(table))
+            raise InvalidStatement(f"'{table.name}' is no result of a query; dual stands alone in its FROM", place_of(table))

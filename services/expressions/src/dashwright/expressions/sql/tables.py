@@ -20,7 +20,7 @@ from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, Mask, NoData, Numbers, Positions, Scalar, Series, Values
-from dashwright.expressions.sql.relation import Column, Relation, distinct
+from dashwright.expressions.sql.relation import Relation, RelationColumn, distinct
 
 TIME: Final = "time"
 VALUE: Final = "__value__"
@@ -35,7 +35,7 @@ _NO_VALUES = np.empty(0)
 _NO_TEXTS = np.empty(0, np.int8)
 
 
-class _Item(NamedTuple):
+class _LongItem(NamedTuple):
     """A series (with ``times``) or numbers, on their way into the rows of a full-long table."""
 
     name: str
@@ -63,11 +63,11 @@ def relation_of(ref_id: str, held: Values | Table, limits: Limits) -> Relation:
             return _series_table(ref_id, list(_of_series(ref_id, held)), limits)
 
 
-def _of_cells(name: str, labels: Labels, cells: Cells, times: Times | None = None) -> _Item:
-    return _Item(name, labels, None, cells.values, cells.nulls, times)
+def _of_cells(name: str, labels: Labels, cells: Cells, times: Times | None = None) -> _LongItem:
+    return _LongItem(name, labels, None, cells.values, cells.nulls, times)
 
 
-def _of_series(ref_id: str, series: Series) -> Iterator[_Item]:
+def _of_series(ref_id: str, series: Series) -> Iterator[_LongItem]:
     for labels, block, row in zip(series.labels, series.block_of.tolist(), series.row_of.tolist(), strict=True):
         yield _of_cells(ref_id, labels, series.blocks[block].cells.at(row), series.blocks[block].axis.times)
 
@@ -118,9 +118,9 @@ _FULL_LONG: dict[str, Callable[[str, Sequence[Frame], Limits], Relation]] = {
 }
 
 
-def _of_field(item: Field, times: Times | None = None) -> _Item:
+def _of_field(item: Field, times: Times | None = None) -> _LongItem:
     display = (item.config or {}).get("displayNameFromDS")
-    return _Item(item.name, item.labels or NONE, str(display) if display else None, item.values, item.nulls, times)
+    return _LongItem(item.name, item.labels or NONE, str(display) if display else None, item.values, item.nulls, times)
 
 
 def _plain(frame: Frame) -> Relation:
@@ -138,18 +138,18 @@ def _plain(frame: Frame) -> Relation:
     return Relation(columns, frame.rows, tuple(renamed))
 
 
-def _plain_column(name: str, item: Field) -> Column:
+def _plain_column(name: str, item: Field) -> RelationColumn:
     if item.type is not FieldType.ENUM:
-        return Column(name, item.type, item.values, item.nulls)
+        return RelationColumn(name, item.type, item.values, item.nulls)
     kind = (item.config or {}).get("type")
     enum = kind.get("enum") if isinstance(kind, dict) else None
     texts = enum.get("text") if isinstance(enum, dict) else None
     if not isinstance(texts, list) or (len(item) and int(item.values.max()) >= len(texts)):
         raise BadRequest(f"field {name} is an enum without a text for each of its values; give them in config.type.enum.text")
-    return Column(name, FieldType.STRING, item.values.astype(np.int32), item.nulls, [str(text) for text in texts])
+    return RelationColumn(name, FieldType.STRING, item.values.astype(np.int32), item.nulls, [str(text) for text in texts])
 
 
-def _series_table(ref_id: str, items: list[_Item], limits: Limits) -> Relation:
+def _series_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relation:
     """A row for each point, by time, then metric name."""
     items = sorted(items, key=lambda item: item.name)
     _check_room(ref_id, items, limits)
@@ -157,19 +157,19 @@ def _series_table(ref_id: str, items: list[_Item], limits: Limits) -> Relation:
     value = _values(items, spread)
     metric = _texts(METRIC, [item.name for item in items], spread)
     labels, notices = _labels(ref_id, items, (TIME, VALUE, METRIC, DISPLAY), spread)
-    return Relation((Column(TIME, FieldType.TIME, times), value, metric, *labels), len(times), notices)
+    return Relation((RelationColumn(TIME, FieldType.TIME, times), value, metric, *labels), len(times), notices)
 
 
-def _number_table(ref_id: str, items: list[_Item], limits: Limits) -> Relation:
+def _number_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relation:
     """A row for each number, in their order."""
     _check_room(ref_id, items, limits)
-    spread = _Spread([len(item.values) for item in items])
+    spread = _RowLayout([len(item.values) for item in items])
     metric = _texts(METRIC, [item.name for item in items], spread)
     labels, notices = _labels(ref_id, items, (METRIC, VALUE, DISPLAY), spread)
     return Relation((metric, _values(items, spread), *labels), spread.rows, notices)
 
 
-class _Spread:
+class _RowLayout:
     """How the points of items become rows: item after item, or, where ``order`` says so, in that order of them."""
 
     def __init__(self, lengths: Sequence[int], order: Positions | None = None) -> None:
@@ -188,7 +188,7 @@ class _Spread:
         return repeated if self._order is None else repeated[self._order]
 
 
-class _Shared(_Spread):
+class _SharedTimes(_RowLayout):
     """Items on the same times, which ascend: their points alternate, and nothing need be sorted."""
 
     def __init__(self, count: int, times: int) -> None:
@@ -202,31 +202,33 @@ class _Shared(_Spread):
         return np.tile(values, self._times)
 
 
-def _in_time_order(items: Sequence[_Item]) -> tuple[Times, _Spread]:
+def _in_time_order(items: Sequence[_LongItem]) -> tuple[Times, _RowLayout]:
     axes = [item.times for item in items if item.times is not None]
     if not axes:
-        return np.empty(0, np.int64), _Spread([])
+        return np.empty(0, np.int64), _RowLayout([])
     first = axes[0]
     # As bytes, two columns compare faster than as arrays.
     content = first.tobytes()
     if all(times is first or times.tobytes() == content for times in axes) and bool((np.diff(first) > 0).all()):
-        return np.repeat(first, len(axes)), _Shared(len(axes), len(first))
+        return np.repeat(first, len(axes)), _SharedTimes(len(axes), len(first))
     joined = np.concatenate(axes)
     order = np.argsort(joined, kind="stable")
-    return joined[order], _Spread(list(map(len, axes)), order)
+    return joined[order], _RowLayout(list(map(len, axes)), order)
 
 
-def _values(items: Sequence[_Item], spread: _Spread) -> Column:
+def _values(items: Sequence[_LongItem], spread: _RowLayout) -> RelationColumn:
     if not items:
-        return Column(VALUE, FieldType.FLOAT64, _NO_VALUES)
+        return RelationColumn(VALUE, FieldType.FLOAT64, _NO_VALUES)
     values = spread.points([item.values.astype(np.float64, copy=False) for item in items])
     if all(item.nulls is None for item in items):
-        return Column(VALUE, FieldType.FLOAT64, values)
+        return RelationColumn(VALUE, FieldType.FLOAT64, values)
     nulls = [np.zeros(len(item.values), np.bool_) if item.nulls is None else item.nulls for item in items]
-    return Column(VALUE, FieldType.FLOAT64, values, spread.points(nulls))
+    return RelationColumn(VALUE, FieldType.FLOAT64, values, spread.points(nulls))
 
 
-def _labels(ref_id: str, items: Sequence[_Item], taken: Sequence[str], spread: _Spread) -> tuple[list[Column], tuple[str, ...]]:
+def _labels(
+    ref_id: str, items: Sequence[_LongItem], taken: Sequence[str], spread: _RowLayout
+) -> tuple[list[RelationColumn], tuple[str, ...]]:
     """The columns of display names and labels, and what is to be told of those that had to be renamed."""
     columns = []
     if any(item.display is not None for item in items):
@@ -243,13 +245,13 @@ def _labels(ref_id: str, items: Sequence[_Item], taken: Sequence[str], spread: _
     )
 
 
-def _texts(name: str, texts: Sequence[str | None], spread: _Spread) -> Column:
+def _texts(name: str, texts: Sequence[str | None], spread: _RowLayout) -> RelationColumn:
     """A column of text, one for each item; None is null."""
     known = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
     codes = np.array([0 if text is None else known[text] for text in texts], _code_type(len(known)))
     missing = np.array([text is None for text in texts], np.bool_)
     nulls = spread.items(missing) if missing.any() else None
-    return Column(name, FieldType.STRING, spread.items(codes) if len(texts) else _NO_TEXTS, nulls, list(known) or [""])
+    return RelationColumn(name, FieldType.STRING, spread.items(codes) if len(texts) else _NO_TEXTS, nulls, list(known) or [""])
 
 
 def _code_type(count: int) -> type[np.signedinteger[Any]]:
@@ -258,7 +260,7 @@ def _code_type(count: int) -> type[np.signedinteger[Any]]:
     return np.int16 if count <= 1 << 15 else np.int32
 
 
-def _check_room(ref_id: str, items: Iterable[_Item], limits: Limits) -> None:
+def _check_room(ref_id: str, items: Iterable[_LongItem], limits: Limits) -> None:
     """Before anything is made: labels multiply, as each key is a column."""
     items = list(items)
     rows = sum(len(item.values) for item in items)

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, text
-from dashwright.expressions.sql.kind import Kind, kind_of
+from dashwright.expressions.sql.sql_type import SqlType, type_of
 
 DATE_UNITS = {
     "DAY": ("to_days", 1),
@@ -50,16 +50,17 @@ def interval(amount: exp.Expr, unit: str) -> exp.Expr | None:
         return _compound(amount, COMPOUND[unit]) if isinstance(amount, exp.Literal) else None
     if unit in DATE_UNITS:
         function, each = DATE_UNITS[unit]
-        whole = coerced(amount, Kind.INTEGER)
+        whole = coerced(amount, SqlType.INTEGER)
         return call(function, exp.cast(_times(whole, each), "int", dialect="duckdb"))
     if unit not in TIME_UNITS:
         return None
-    if unit == "SECOND" and kind_of(amount) is not Kind.INTEGER:
+    if unit == "SECOND" and type_of(amount) is not SqlType.INTEGER:
         micros = coerced(
-            exp.Mul(this=exp.paren(coerced(amount, Kind.NUMBER), copy=False), expression=exp.Literal.number(1_000_000)), Kind.INTEGER
+            exp.Mul(this=exp.paren(coerced(amount, SqlType.NUMBER), copy=False), expression=exp.Literal.number(1_000_000)),
+            SqlType.INTEGER,
         )
         return call("to_microseconds", micros)
-    return call("to_microseconds", _times(coerced(amount, Kind.INTEGER), TIME_UNITS[unit]))
+    return call("to_microseconds", _times(coerced(amount, SqlType.INTEGER), TIME_UNITS[unit]))
 
 
 def _times(whole: exp.Expr, each: int) -> exp.Expr:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from dashwright.expressions.engine.bounds import bytes_of
-from dashwright.expressions.engine.expression import Dropped, Outcome
+from dashwright.expressions.engine.expression import DroppedItems, Outcome
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable, spine, variables
 from dashwright.expressions.engine.math.functions import FUNCTIONS
-from dashwright.expressions.engine.math.matching import Unpaired, combine
+from dashwright.expressions.engine.math.matching import UnpairedLabels, combine
 from dashwright.expressions.engine.math.operators import apply_unary
 from dashwright.expressions.engine.math.parser import parse
 from dashwright.expressions.engine.math.printer import text_of
@@ -50,7 +50,7 @@ class _Run:
     def __init__(self, inputs: Mapping[str, Values], limits: Limits) -> None:
         self._inputs = inputs
         self._limits = limits
-        self._drops: list[tuple[Binary, Unpaired]] = []
+        self._drops: list[tuple[Binary, UnpairedLabels]] = []
         self._sizes: dict[int, int] = {}
 
     def value(self, node: Node) -> Values:
@@ -102,11 +102,11 @@ class _Run:
         shown = " ".join(f"[{_drop(binary, unpaired)}]" for binary, unpaired in self._drops)
         return (f"{count} items dropped from union(s): {shown}",)
 
-    def dropped(self) -> tuple[Dropped, ...]:
+    def dropped(self) -> tuple[DroppedItems, ...]:
         found = []
         for binary, unpaired in self._drops:
             sides = zip(_sides(binary), (unpaired.left, unpaired.right), strict=True)
-            found += [Dropped(text_of(binary), operand, labels) for operand, labels in sides if labels]
+            found += [DroppedItems(text_of(binary), operand, labels) for operand, labels in sides if labels]
         return tuple(found)
 
 
@@ -114,7 +114,7 @@ def _sides(binary: Binary) -> tuple[str, str]:
     return text_of(binary.left), text_of(binary.right)
 
 
-def _drop(binary: Binary, unpaired: Unpaired) -> str:
+def _drop(binary: Binary, unpaired: UnpairedLabels) -> str:
     sides = zip(_sides(binary), (unpaired.left, unpaired.right), strict=True)
     return f'"{text_of(binary)}": ' + " ".join(f"({side}: {_items(labels)})" for side, labels in sides if labels)
 

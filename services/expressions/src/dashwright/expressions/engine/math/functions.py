@@ -14,7 +14,7 @@ NUMERIC = ("scalar", "numberSet", "seriesSet", "noData")
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class MathFunction:
     """``arity`` arguments of the kinds in ``accepts``; ``apply`` takes that many values. ``doc`` is one line for the reader."""
 
     arity: int
@@ -23,18 +23,18 @@ class Function:
     doc: str
 
 
-def _each(function: Callable[[Cells], Floats | Mask], doc: str) -> Function:
+def _each(function: Callable[[Cells], Floats | Mask], doc: str) -> MathFunction:
     """A function of one argument, cell by cell, that never gives null."""
 
     def apply_cells(cells: Cells) -> Cells:
         with np.errstate(all="ignore"):
             return Cells(np.asarray(function(cells), np.float64))
 
-    return Function(1, NUMERIC, lambda values: values if isinstance(values, NoData) else values.map(apply_cells), doc)
+    return MathFunction(1, NUMERIC, lambda values: values if isinstance(values, NoData) else values.map(apply_cells), doc)
 
 
-def _constant(value: float | None, doc: str) -> Function:
-    return Function(0, (), lambda: Scalar.of(value), doc)
+def _constant(value: float | None, doc: str) -> MathFunction:
+    return MathFunction(0, (), lambda: Scalar.of(value), doc)
 
 
 def _round(cells: Cells) -> Floats:

@@ -25,7 +25,7 @@ def fault(message: str, text: str, position: int) -> BadRequest:
 _SHOWN = 10
 
 
-class Kind(StrEnum):
+class TokenType(StrEnum):
     OPERATOR = "op"
     NUMBER = "number"
     VARIABLE = "var"
@@ -41,13 +41,13 @@ class Kind(StrEnum):
 class Token:
     """``text`` is as written; ``position`` counts characters from 0."""
 
-    kind: Kind
+    kind: TokenType
     text: str
     position: int
 
     def __str__(self) -> str:
         """As error messages show it: quoted, cut after ten characters."""
-        if self.kind is Kind.END:
+        if self.kind is TokenType.END:
             return "EOF"
         return f'"{self.text[:_SHOWN]}"' + ("..." if len(self.text) > _SHOWN else "")
 
@@ -73,7 +73,7 @@ _ADVICE = {
 }
 """What to write instead of a character."""
 
-_PUNCTUATION = {"(": Kind.OPEN, ")": Kind.CLOSE, ",": Kind.COMMA}
+_PUNCTUATION = {"(": TokenType.OPEN, ")": TokenType.CLOSE, ",": TokenType.COMMA}
 
 
 def tokens(text: str) -> Iterator[Token]:
@@ -83,7 +83,7 @@ def tokens(text: str) -> Iterator[Token]:
         token = _token(text, position)
         yield token
         position = _skip(text, position + len(token.text))
-    yield Token(Kind.END, "", len(text))
+    yield Token(TokenType.END, "", len(text))
 
 
 def _skip(text: str, position: int) -> int:
@@ -102,9 +102,9 @@ def _token(text: str, position: int) -> Token:
     if char.isascii() and (char.isdigit() or char == "."):
         return _number(text, position)
     if word := _WORD.match(text, position):
-        return Token(Kind.FUNCTION, word.group(), position)
+        return Token(TokenType.FUNCTION, word.group(), position)
     if symbol := _SYMBOL.match(text, position):
-        return Token(Kind.OPERATOR, symbol.group(), position)
+        return Token(TokenType.OPERATOR, symbol.group(), position)
     if run := _SYMBOL_RUN.match(text, position):
         raise fault(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is no operator')}", text, position)
     raise fault(f"invalid character: {char}{_ADVICE.get(char, '')}", text, position)
@@ -124,21 +124,21 @@ def _variable(text: str, position: int) -> Token:
     named = _VARIABLE.match(text, position)
     if named is None:
         raise fault("incomplete variable; write $A or ${my query}", text, position)
-    return Token(Kind.VARIABLE, named.group(), position)
+    return Token(TokenType.VARIABLE, named.group(), position)
 
 
 def _checked(variable: str, text: str, position: int) -> Token:
     for offset, char in enumerate(variable):
         if not (char.isprintable() or char.isspace()):
             raise fault("unsupported variable character", text, position + offset)
-    return Token(Kind.VARIABLE, variable, position)
+    return Token(TokenType.VARIABLE, variable, position)
 
 
 def _string(text: str, position: int) -> Token:
     end = text.find('"', position + 1)
     if end < 0:
         raise fault("unterminated string", text, position)
-    return Token(Kind.STRING, text[position : end + 1], position)
+    return Token(TokenType.STRING, text[position : end + 1], position)
 
 
 def _number(text: str, position: int) -> Token:
@@ -148,4 +148,4 @@ def _number(text: str, position: int) -> Token:
     if number is None or rest is not None:
         wrong = text[position : rest.end() if rest else end]
         raise fault(f'illegal number syntax: "{wrong}"', text, position)
-    return Token(Kind.NUMBER, number.group(), position)
+    return Token(TokenType.NUMBER, number.group(), position)

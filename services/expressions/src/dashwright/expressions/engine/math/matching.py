@@ -21,36 +21,38 @@ Sets = Series | Numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Unpaired:
+class UnpairedLabels:
     """Labels of the items that found no partner, by side."""
 
     left: tuple[Labels, ...] = ()
     right: tuple[Labels, ...] = ()
 
 
-def combine(symbol: str, left: Values, right: Values, limits: Limits, names: Callable[[], tuple[str, str]]) -> tuple[Values, Unpaired]:
+def combine(
+    symbol: str, left: Values, right: Values, limits: Limits, names: Callable[[], tuple[str, str]]
+) -> tuple[Values, UnpairedLabels]:
     """``left symbol right``, and what was dropped. ``names`` gives the two operands as text, for errors.
 
     An empty set gives an empty set, of series where either side is; else NoData on either side gives NoData. Raises TooLarge over the
     limits of memory and of series.
     """
     if isinstance(left, Scalar) and not isinstance(right, NoData):
-        return right.map(lambda cells: apply_binary(symbol, left.cells, cells)), Unpaired()
+        return right.map(lambda cells: apply_binary(symbol, left.cells, cells)), UnpairedLabels()
     if isinstance(right, Scalar) and not isinstance(left, NoData):
-        return left.map(lambda cells: apply_binary(symbol, cells, right.cells)), Unpaired()
+        return left.map(lambda cells: apply_binary(symbol, cells, right.cells)), UnpairedLabels()
     if _is_empty(left) or _is_empty(right):
         return Series.stacked((), ()) if isinstance(left, Series) or isinstance(right, Series) else Numbers(
             (), Cells(np.empty(0))
-        ), Unpaired()
+        ), UnpairedLabels()
     if isinstance(left, NoData) or isinstance(right, NoData):
-        return NoData(), Unpaired()
+        return NoData(), UnpairedLabels()
     assert not isinstance(left, Scalar)
     assert not isinstance(right, Scalar)
     union = Union(left.labels, right.labels, limits.deadline)
     _guard(union.count, left, right, limits, names)
     with limits.memory.held(_estimate(union.count, left, right)):
         pairs = union.pairs()
-        unpaired = Unpaired(_labels_at(left, pairs.unpaired_left), _labels_at(right, pairs.unpaired_right))
+        unpaired = UnpairedLabels(_labels_at(left, pairs.unpaired_left), _labels_at(right, pairs.unpaired_right))
         return _paired(symbol, left, right, pairs, limits.deadline), unpaired
 
 

@@ -9,7 +9,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import EXPRESSION_DEPTH, EXPRESSION_LENGTH
 from dashwright.expressions.engine.math.ast import Binary, Call, Node, Number, Unary, Variable
 from dashwright.expressions.engine.math.functions import FUNCTIONS
-from dashwright.expressions.engine.math.lexer import Kind, Token, fault, tokens
+from dashwright.expressions.engine.math.lexer import Token, TokenType, fault, tokens
 from dashwright.expressions.engine.math.operators import BINARY, UNARY
 from dashwright.expressions.engine.suggestion import suggestion
 
@@ -46,7 +46,7 @@ class _Parser:
 
     def root(self) -> Node:
         node = self._binary(0)
-        if self._next.kind is not Kind.END:
+        if self._next.kind is not TokenType.END:
             raise self._unexpected("root input", _OPERATORS.get(self._next.text, _AFTER_A_VALUE))
         return node
 
@@ -63,7 +63,7 @@ class _Parser:
 
     def _binary(self, lowest: int) -> Node:
         left = self._operand()
-        while self._next.kind is Kind.OPERATOR and (operator := BINARY.get(self._next.text)) and operator.precedence >= lowest:
+        while self._next.kind is TokenType.OPERATOR and (operator := BINARY.get(self._next.text)) and operator.precedence >= lowest:
             token = self._take()
             left = Binary(token.text, left, self._binary(operator.precedence + 1), token.position)
         return left
@@ -83,22 +83,22 @@ class _Parser:
 
     def _primary(self) -> Node:
         match self._next.kind:
-            case Kind.NUMBER:
+            case TokenType.NUMBER:
                 token = self._take()
                 return Number(self._number(token), token.position)
-            case Kind.VARIABLE:
+            case TokenType.VARIABLE:
                 token = self._take()
                 return Variable(token.text.removeprefix("$").removeprefix("{").removesuffix("}"), token.position)
-            case Kind.FUNCTION:
+            case TokenType.FUNCTION:
                 return self._call()
-            case Kind.OPEN:
+            case TokenType.OPEN:
                 self._take()
                 node = self._binary(0)
-                self._expect(Kind.CLOSE, "input", "close the parenthesis with )")
+                self._expect(TokenType.CLOSE, "input", "close the parenthesis with )")
                 return node
         raise self._unexpected("input", _VALUE)
 
-    def _expect(self, kind: Kind, where: str, advice: str) -> None:
+    def _expect(self, kind: TokenType, where: str, advice: str) -> None:
         if self._next.kind is not kind:
             raise self._unexpected(where, advice)
         self._take()
@@ -117,7 +117,7 @@ class _Parser:
         function = FUNCTIONS.get(name.text)
         if function is None:
             raise fault(f"non existent function {name.text}{self._meant(name)}", self._text, name.position)
-        self._expect(Kind.OPEN, "func", f"write {name.text}({'$A' if function.arity else ''})")
+        self._expect(TokenType.OPEN, "func", f"write {name.text}({'$A' if function.arity else ''})")
         arguments = self._arguments()
         if len(arguments) != function.arity:
             few_or_many = "not enough" if len(arguments) < function.arity else "too many"
@@ -128,22 +128,22 @@ class _Parser:
         """Return what to write instead of an unknown function: a word without arguments is probably a query."""
         if name.text in _WORDS:
             return f"; write {_WORDS[name.text]} instead"
-        if self._next.kind is not Kind.OPEN and name.text.lower() not in FUNCTIONS:
+        if self._next.kind is not TokenType.OPEN and name.text.lower() not in FUNCTIONS:
             return f"; did you mean ${name.text}? A query is named with a $"
         return f"{suggestion(name.text, FUNCTIONS, _FUNCTIONS)}; known are {', '.join(FUNCTIONS)}"
 
     def _arguments(self) -> tuple[Node, ...]:
         arguments: list[Node] = []
-        while self._next.kind not in {Kind.CLOSE, Kind.END}:
+        while self._next.kind not in {TokenType.CLOSE, TokenType.END}:
             # A comma between arguments is optional: expressions saved for parsers without commas keep their meaning.
-            if arguments and self._next.kind is Kind.COMMA:
+            if arguments and self._next.kind is TokenType.COMMA:
                 self._take()
             arguments.append(self._argument(len(arguments)))
-        self._expect(Kind.CLOSE, "func", "close the parenthesis with )")
+        self._expect(TokenType.CLOSE, "func", "close the parenthesis with )")
         return tuple(arguments)
 
     def _argument(self, index: int) -> Node:
-        if self._next.kind is Kind.STRING:
+        if self._next.kind is TokenType.STRING:
             message = f"parse: expected numberSet or seriesSet for argument {index}, got string"
             raise fault(message, self._text, self._next.position)
         return self._binary(0)

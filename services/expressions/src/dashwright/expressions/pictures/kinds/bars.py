@@ -7,20 +7,20 @@ import numpy as np
 from dashwright.expressions.engine.frame import FieldType, Frame
 from dashwright.expressions.pictures.dashboard import mapping_of
 from dashwright.expressions.pictures.kinds import vega
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
+from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.kinds.stat import numbers_of_panel
-from dashwright.expressions.pictures.series import Series, numbers_of
+from dashwright.expressions.pictures.series import PlotSeries, numbers_of
 from dashwright.expressions.pictures.style import series_colours, shown_name, style_of
 
 _MOST_BARS: Final = 100
 _SHOWN: Final = 40
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     """Raises Message where there are no numbers."""
     rows, found = _rows(sheet)
     if not rows:
-        raise Message("No data")
+        raise NothingToDraw("No data")
     styles = [style_of(sheet.panel, sheet.theme, series) for series in found]
     names = [shown_name(style, series) for style, series in zip(styles, found, strict=True)]
     renamed = {series.name: name for series, name in zip(found, names, strict=True)}
@@ -40,17 +40,17 @@ def draw(sheet: Sheet) -> Drawn:
         encoding["yOffset" if flat else "xOffset"] = {"field": "s"}
     values = [{**row, "s": renamed[row["s"]]} for row in rows]
     layer = {"data": {"values": values}, "mark": {"type": "bar", "cornerRadiusEnd": 2}, "encoding": encoding}
-    return Drawn(chart=vega.chart(sheet, [layer]))
+    return PanelDrawing(chart=vega.chart(sheet, [layer]))
 
 
-def _rows(sheet: Sheet) -> tuple[list[dict[str, Any]], list[Series]]:
+def _rows(sheet: Sheet) -> tuple[list[dict[str, Any]], list[PlotSeries]]:
     for frame in sheet.frames:
         if rows := _table(frame):
-            series = {row["s"]: Series(row["s"], None, np.zeros(0)) for row in rows}
+            series = {row["s"]: PlotSeries(row["s"], None, np.zeros(0)) for row in rows}
             return rows, list(series.values())
     numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))
     told = [{"c": shown_name(item.style, item.series), "v": item.value, "s": "value"} for item in numbers if item.value is not None]
-    return told, [Series("value", None, np.zeros(0))]
+    return told, [PlotSeries("value", None, np.zeros(0))]
 
 
 def _table(frame: Frame) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.expressions.pictures.dashboard import mapping_of, text_of
-from dashwright.expressions.pictures.kinds.drawn import Cell, Drawn, Message, Sheet
-from dashwright.expressions.pictures.kinds.stat import Number, cells, fitting, numbers_of_panel
+from dashwright.expressions.pictures.kinds.drawing import Cell, NothingToDraw, PanelDrawing, Sheet
+from dashwright.expressions.pictures.kinds.stat import PanelNumber, cells, fitting, numbers_of_panel
 from dashwright.expressions.pictures.style import shown_name
 from dashwright.expressions.pictures.svg import arc, box, shortened, text, width_of
 
@@ -16,22 +16,22 @@ _NAME: Final = 12.0
 _LOWEST_ROW: Final = 14
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     """Half circles."""
     numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))[:_MOST_GAUGES]
     if not numbers:
-        raise Message("No data")
+        raise NothingToDraw("No data")
     parts: list[str] = []
     for number, cell in zip(numbers, cells(sheet, len(numbers), text_of(sheet.panel.options.get("orientation"))), strict=True):
         parts += _gauge(sheet, number, cell, is_named=len(numbers) > 1)
-    return Drawn(parts)
+    return PanelDrawing(parts)
 
 
-def draw_bars(sheet: Sheet) -> Drawn:
+def draw_bars(sheet: Sheet) -> PanelDrawing:
     """A bar for each number, from the least to the most that any may be."""
     numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))
     if not numbers:
-        raise Message("No data")
+        raise NothingToDraw("No data")
     numbers = numbers[: min(_MOST_BARS, max(1, int(sheet.height // _LOWEST_ROW)))]
     height = min(sheet.height / len(numbers), 48)
     words = [number.style.text(number.value) for number in numbers]
@@ -39,10 +39,10 @@ def draw_bars(sheet: Sheet) -> Drawn:
     for row, (number, told) in enumerate(zip(numbers, words, strict=True)):
         cell = Cell(4, row * height, sheet.width - 8, height)
         parts += _bar(sheet, number, told, cell, _Columns.of(words, cell), _ends(number, numbers))
-    return Drawn(parts)
+    return PanelDrawing(parts)
 
 
-def _ends(number: Number, among: list[Number]) -> tuple[float, float]:
+def _ends(number: PanelNumber, among: list[PanelNumber]) -> tuple[float, float]:
     """The least and the most: as configured, else of all the numbers, and for percentages 0 and 100."""
     values = [each.value for each in among if each.value is not None]
     unit = number.style.configured.get("unit")
@@ -56,7 +56,7 @@ def _share(value: float | None, ends: tuple[float, float]) -> float:
     return 0.0 if value is None or most <= least else min(max((value - least) / (most - least), 0.0), 1.0)
 
 
-def _gauge(sheet: Sheet, number: Number, cell: Cell, *, is_named: bool) -> list[str]:
+def _gauge(sheet: Sheet, number: PanelNumber, cell: Cell, *, is_named: bool) -> list[str]:
     least, most = _ends(number, [number])
     room = cell.height - (_NAME + 8 if is_named else 4)
     radius = max(8.0, min(cell.width / 2 - 14, room - 12))
@@ -95,7 +95,7 @@ class _Columns:
         return _Columns(size, cell.width * 0.3, min(cell.width * 0.4, max(widest, cell.width * 0.15)))
 
 
-def _bar(sheet: Sheet, number: Number, words: str, cell: Cell, columns: _Columns, ends: tuple[float, float]) -> list[str]:
+def _bar(sheet: Sheet, number: PanelNumber, words: str, cell: Cell, columns: _Columns, ends: tuple[float, float]) -> list[str]:
     size, left, right = columns.size, columns.left, columns.right
     long, middle = cell.width - left - right, cell.y + cell.height / 2 + size * 0.36
     name = shortened(shown_name(number.style, number.series), size, left - 8)

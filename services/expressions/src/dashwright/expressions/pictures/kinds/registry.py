@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from dashwright.expressions.pictures.kinds import bars, gauge, stat, table, timeseries, words
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Sheet
+from dashwright.expressions.pictures.kinds.drawing import PanelDrawing, Sheet
 
-KINDS: Final[Mapping[str, Callable[[Sheet], Drawn]]] = {
+KINDS: Final[Mapping[str, Callable[[Sheet], PanelDrawing]]] = {
     "timeseries": timeseries.draw,
     "barchart": bars.draw,
     "stat": stat.draw,

@@ -8,8 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from dashwright.expressions.pictures.dashboard import mapping_of, text_of
-from dashwright.expressions.pictures.kinds.drawn import Cell, Drawn, Message, Sheet
-from dashwright.expressions.pictures.series import Series, reduced, series_of, thinned
+from dashwright.expressions.pictures.kinds.drawing import Cell, NothingToDraw, PanelDrawing, Sheet
+from dashwright.expressions.pictures.series import PlotSeries, reduced, series_of, thinned
 from dashwright.expressions.pictures.style import Style, shown_name, style_of
 from dashwright.expressions.pictures.svg import box, line, shortened, text, width_of
 
@@ -20,15 +20,15 @@ _SMALLEST: Final = 9.0
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class PanelNumber:
     """One number of a panel, the series that it comes from, and how it is shown."""
 
     value: float | None
-    series: Series
+    series: PlotSeries
     style: Style
 
 
-def numbers_of_panel(sheet: Sheet, reducing: Mapping[str, Any]) -> list[Number]:
+def numbers_of_panel(sheet: Sheet, reducing: Mapping[str, Any]) -> list[PanelNumber]:
     """A number for each series; where ``reducing`` says ``values``, one for each row."""
     calculations = reducing.get("calcs")
     calculation = text_of(calculations[0]) if isinstance(calculations, list) and calculations else "lastNotNull"
@@ -37,24 +37,24 @@ def numbers_of_panel(sheet: Sheet, reducing: Mapping[str, Any]) -> list[Number]:
         style = style_of(sheet.panel, sheet.theme, series)
         if reducing.get("values") is True:
             rows = series.values[:_MOST_SHOWN].tolist()
-            found += [Number(None if math.isnan(value) else value, series, style) for value in rows]
+            found += [PanelNumber(None if math.isnan(value) else value, series, style) for value in rows]
         else:
-            found.append(Number(reduced(series.values, calculation), series, style))
+            found.append(PanelNumber(reduced(series.values, calculation), series, style))
     return found
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     options = sheet.panel.options
     numbers = numbers_of_panel(sheet, mapping_of(options.get("reduceOptions")))[:_MOST_SHOWN]
     if not numbers:
         style = style_of(sheet.panel, sheet.theme)
-        numbers = [Number(None, Series("", None, np.zeros(0)), style)]
+        numbers = [PanelNumber(None, PlotSeries("", None, np.zeros(0)), style)]
     parts: list[str] = []
     mode = text_of(options.get("textMode"))
     for number, cell in zip(numbers, cells(sheet, len(numbers), text_of(options.get("orientation"))), strict=True):
         named = (len(numbers) > 1 and mode != "value") or mode in ("value_and_name", "name")
         parts += _one(sheet, number, cell, is_named=named, options=options)
-    return Drawn(parts)
+    return PanelDrawing(parts)
 
 
 def cells(sheet: Sheet, count: int, orientation: str) -> list[Cell]:
@@ -68,11 +68,11 @@ def cells(sheet: Sheet, count: int, orientation: str) -> list[Cell]:
     rows = -(-count // columns)
     width, height = sheet.width / columns, sheet.height / rows
     if width < 12 or height < 10:
-        raise Message(f"{count} values, too many to show here")
+        raise NothingToDraw(f"{count} values, too many to show here")
     return [Cell(number % columns * width, number // columns * height, width, height) for number in range(count)]
 
 
-def _one(sheet: Sheet, number: Number, cell: Cell, *, is_named: bool, options: Mapping[str, Any]) -> list[str]:
+def _one(sheet: Sheet, number: PanelNumber, cell: Cell, *, is_named: bool, options: Mapping[str, Any]) -> list[str]:
     colour = number.style.colour(number.value)
     coloured = text_of(options.get("colorMode"))
     filled = coloured in ("background", "background_solid") and number.value is not None
@@ -99,7 +99,7 @@ def fitting(words: str, width: float, height: float) -> float:
     return max(_SMALLEST, min(_LARGEST, height, width / max(width_of(words, 1) * 1.08, 0.1)))
 
 
-def _sparkline(series: Series, cell: Cell, colour: str) -> list[str]:
+def _sparkline(series: PlotSeries, cell: Cell, colour: str) -> list[str]:
     """The series in the lower third of a cell, in pieces where it has gaps."""
     series = thinned(series, max(2, int(cell.width)))
     held = ~np.isnan(series.values)

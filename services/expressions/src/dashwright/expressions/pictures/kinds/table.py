@@ -6,8 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
-from dashwright.expressions.pictures.series import Series
+from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
+from dashwright.expressions.pictures.series import PlotSeries
 from dashwright.expressions.pictures.style import Style, shown_name, style_of
 from dashwright.expressions.pictures.svg import line, shortened, text, width_of
 
@@ -17,17 +17,17 @@ _NARROWEST: Final = 40.0
 _MOST_COLUMNS: Final = 20
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     frames = [frame for frame in sheet.frames if frame.fields]
     if not frames:
-        raise Message("No data")
+        raise NothingToDraw("No data")
     columns = _joined(frames)[: max(1, min(_MOST_COLUMNS, int(sheet.width // _NARROWEST)))]
-    styles = [style_of(sheet.panel, sheet.theme, Series(column.name, None, np.zeros(0))) for column in columns]
+    styles = [style_of(sheet.panel, sheet.theme, PlotSeries(column.name, None, np.zeros(0))) for column in columns]
     rows = max(len(column) for column in columns)
     fitting = max(0, int((sheet.height - _ROW) // _ROW))
     shown = rows if rows <= fitting else max(0, fitting - 1)
     cells = [[_words(column, row, style) for row in range(min(shown, len(column)))] for column, style in zip(columns, styles, strict=True)]
-    names = [shown_name(style, Series(column.name, None, np.zeros(0))) for column, style in zip(columns, styles, strict=True)]
+    names = [shown_name(style, PlotSeries(column.name, None, np.zeros(0))) for column, style in zip(columns, styles, strict=True)]
     parts, x = [line([(4, _ROW), (sheet.width - 4, _ROW)], sheet.theme.border)], 8.0
     for column, name, told, width in zip(columns, names, cells, _widths(names, cells, sheet.width - 16), strict=True):
         parts += _column(sheet, column, name, told, x, width)
@@ -35,7 +35,7 @@ def draw(sheet: Sheet) -> Drawn:
     if shown < rows:
         words = f"{rows - shown} more rows"
         parts.append(text(words, sheet.width - 8, (shown + 1) * _ROW + 14, size=10, colour=sheet.theme.muted, anchor="end"))
-    return Drawn(parts)
+    return PanelDrawing(parts)
 
 
 def _joined(frames: list[Frame]) -> list[Field]:

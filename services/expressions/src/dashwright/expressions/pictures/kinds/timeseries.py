@@ -8,8 +8,8 @@ import numpy as np
 
 from dashwright.expressions.pictures.dashboard import number_of, text_of
 from dashwright.expressions.pictures.kinds import vega
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Message, Sheet
-from dashwright.expressions.pictures.series import Series, points_for, series_of, thinned
+from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
+from dashwright.expressions.pictures.series import PlotSeries, points_for, series_of, thinned
 from dashwright.expressions.pictures.style import TRANSPARENT, Style, series_colours, shown_name, style_of
 
 _INTERPOLATIONS: Final = {"smooth": "monotone", "stepBefore": "step-before", "stepAfter": "step-after"}
@@ -18,11 +18,11 @@ _SECOND: Final = 1000.0
 _DAY: Final = 86_400_000.0
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     """Raises Message where no answer has a time."""
     found = [series for series in series_of(sheet.frames) if series.times is not None]
     if not found:
-        raise Message("No data" if not sheet.frames else "No time in the data")
+        raise NothingToDraw("No data" if not sheet.frames else "No time in the data")
     styles = [style_of(sheet.panel, sheet.theme, series) for series in found]
     shown = [(series, style) for series, style in zip(found, styles, strict=True) if style.custom.get("hideFrom") is not True]
     most = points_for(int(sheet.width), len(shown))
@@ -37,7 +37,7 @@ def draw(sheet: Sheet) -> Drawn:
     layers = [*_thresholds(first, bounds, y), _lines(first, thin, names, encoding, stacked=stacked, room=sheet.width)]
     if as_lines and (lonely := _lonely(thin, names)):
         layers.insert(-1, {"data": {"values": lonely}, "mark": {"type": "point", "filled": True, "clip": True}, "encoding": encoding})
-    return Drawn(chart=vega.chart(sheet, layers))
+    return PanelDrawing(chart=vega.chart(sheet, layers))
 
 
 def _x(sheet: Sheet) -> dict[str, Any]:
@@ -51,7 +51,7 @@ def _x(sheet: Sheet) -> dict[str, Any]:
     }
 
 
-def _y(style: Style, found: Sequence[Series], *, stacked: bool, sheet: Sheet) -> tuple[dict[str, Any], tuple[float, float]]:
+def _y(style: Style, found: Sequence[PlotSeries], *, stacked: bool, sheet: Sheet) -> tuple[dict[str, Any], tuple[float, float]]:
     """The axis, and the bounds of what it shows as far as they are known."""
     lows = [float(each.values[~_nan(each)].min()) for each in found if not _nan(each).all()]
     highs = [float(each.values[~_nan(each)].max()) for each in found if not _nan(each).all()]
@@ -77,11 +77,11 @@ def _y(style: Style, found: Sequence[Series], *, stacked: bool, sheet: Sheet) ->
     return {"field": "v", "type": "quantitative", "scale": scale, "axis": axis}, (low, high)
 
 
-def _nan(series: Series) -> Any:
+def _nan(series: PlotSeries) -> Any:
     return series.values != series.values
 
 
-def _lonely(found: Sequence[Series], names: Sequence[str]) -> list[dict[str, Any]]:
+def _lonely(found: Sequence[PlotSeries], names: Sequence[str]) -> list[dict[str, Any]]:
     """Values without a neighbour, of which a line shows nothing."""
     rows = []
     for series, name in zip(found, names, strict=True):
@@ -95,7 +95,7 @@ def _lonely(found: Sequence[Series], names: Sequence[str]) -> list[dict[str, Any
 
 
 def _lines(
-    style: Style, found: Sequence[Series], names: Sequence[str], encoding: Mapping[str, Any], *, stacked: bool, room: float
+    style: Style, found: Sequence[PlotSeries], names: Sequence[str], encoding: Mapping[str, Any], *, stacked: bool, room: float
 ) -> dict[str, Any]:
     rows = []
     most = max(len(series.values) for series in found) or 1

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from dashwright.expressions.pictures.kinds.drawn import Sheet
+from dashwright.expressions.pictures.kinds.drawing import Sheet
 from dashwright.expressions.pictures.svg import width_of
 from dashwright.expressions.pictures.theme import FONT
 

@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from dashwright.expressions.pictures.dashboard import text_of
-from dashwright.expressions.pictures.kinds.drawn import Drawn, Sheet
+from dashwright.expressions.pictures.kinds.drawing import PanelDrawing, Sheet
 from dashwright.expressions.pictures.svg import shortened, text, wrapped
 
 _LONGEST: Final = 20_000
@@ -16,7 +16,7 @@ _HEADING: Final = re.compile(r"#{1,6} ")
 _BULLET: Final = re.compile(r"[-*+] ")
 
 
-def draw(sheet: Sheet) -> Drawn:
+def draw(sheet: Sheet) -> PanelDrawing:
     parts: list[str] = []
     y = 4.0
     for given in text_of(sheet.panel.options.get("content"))[:_LONGEST].split("\n"):
@@ -25,18 +25,18 @@ def draw(sheet: Sheet) -> Drawn:
         for line in wrapped(_plain(given.lstrip()), size, sheet.width - 24, max(1, int((sheet.height - y) // (size * 1.4)))):
             y += size * 1.4
             if y > sheet.height:
-                return Drawn(parts)
+                return PanelDrawing(parts)
             parts.append(text(line, 12, y - size * 0.2, size=size, colour=sheet.theme.text, bold=heading is not None))
         y += 3.0
-    return Drawn(parts)
+    return PanelDrawing(parts)
 
 
-def message(sheet: Sheet, words: str, colour: str) -> Drawn:
+def message(sheet: Sheet, words: str, colour: str) -> PanelDrawing:
     """A few words in the middle of the sheet: that there is nothing, or what is wrong."""
     size = 13.0 if sheet.height > 40 else 10.0
     lines = wrapped(words, size, sheet.width - 24, max(1, int(sheet.height // (size * 1.5))))
     top = sheet.height / 2 - (len(lines) - 1) * size * 0.7 + size * 0.36
-    return Drawn(
+    return PanelDrawing(
         [
             text(shortened(line, size, sheet.width - 8), sheet.width / 2, top + row * size * 1.4, size=size, colour=colour, anchor="middle")
             for row, line in enumerate(lines)

@@ -12,7 +12,7 @@ from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.reach import Reach
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.sources.http.access import Access, Accesses, address_of
+from dashwright.expressions.sources.http.credentials import CredentialsCache, HttpCredentials, address_of
 
 _REDIRECTS: Final = 3
 _FOLLOWED: Final = frozenset({301, 302, 303, 307, 308})
@@ -22,17 +22,17 @@ _ALL_CONNECTIONS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpResponse:
     status: int
     body: bytes
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _HttpRequest:
     method: str
     url: URL
     form: Mapping[str, str] | None
-    access: Access
+    access: HttpCredentials
 
 
 class HttpClient:
@@ -41,7 +41,7 @@ class HttpClient:
     def __init__(self, reach: Reach, *, connections: int) -> None:
         self._reach = reach
         self._connections = connections
-        self._accesses = Accesses()
+        self._accesses = CredentialsCache()
         self._opened: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
@@ -49,7 +49,7 @@ class HttpClient:
             await self._opened.close()
             self._opened = None
 
-    async def ask(self, record: SourceRecord, method: str, path: str, parameters: Mapping[str, str], limits: Limits) -> HttpAnswer:
+    async def ask(self, record: SourceRecord, method: str, path: str, parameters: Mapping[str, str], limits: Limits) -> HttpResponse:
         """``parameters`` go into the address, or, with POST, into a form. A query has no effect, so it may be sent twice.
 
         Raises BadRequest where the data source is set up wrongly or may not be reached, SourceFailed where it does not answer, TooLarge.
@@ -57,10 +57,10 @@ class HttpClient:
         access = self._accesses.of(record)
         url = address_of(record, path)
         posted = method == "POST"
-        wanted = _Wanted(method, url if posted else url.extend_query(parameters), parameters if posted else None, access)
+        wanted = _HttpRequest(method, url if posted else url.extend_query(parameters), parameters if posted else None, access)
         for _ in range(_REDIRECTS + 1):
             answered = await self._sent(wanted, limits)
-            if isinstance(answered, HttpAnswer):
+            if isinstance(answered, HttpResponse):
                 return answered
             wanted = answered
         raise SourceFailed(f"the data source {record.name!r:.80} redirects more than {_REDIRECTS} times; give its final address as the URL")
@@ -79,7 +79,7 @@ class HttpClient:
             )
         return self._opened
 
-    async def _sent(self, wanted: _Wanted, limits: Limits) -> HttpAnswer | _Wanted:
+    async def _sent(self, wanted: _HttpRequest, limits: Limits) -> HttpResponse | _HttpRequest:
         """The answer, or where the data source sends us instead."""
         url = wanted.url
         assert url.host is not None
@@ -102,7 +102,7 @@ class HttpClient:
                 raise SourceFailed(f"{_place(url)} answered no HTTP that can be read, or broke off: {_reason(error)}") from error
         raise AssertionError("there is at least one attempt")
 
-    async def _exchange(self, wanted: _Wanted, address: Address, limits: Limits) -> HttpAnswer | _Wanted:
+    async def _exchange(self, wanted: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
         url, access = wanted.url, wanted.access
         encrypted = url.scheme == "https"
         host = url.host_port_subcomponent or ""
@@ -118,9 +118,9 @@ class HttpClient:
         ) as response:
             if response.status in _FOLLOWED and "Location" in response.headers:
                 return await self._redirected(wanted, response)
-            return HttpAnswer(response.status, await _read(response, limits))
+            return HttpResponse(response.status, await _read(response, limits))
 
-    async def _redirected(self, wanted: _Wanted, response: aiohttp.ClientResponse) -> _Wanted:
+    async def _redirected(self, wanted: _HttpRequest, response: aiohttp.ClientResponse) -> _HttpRequest:
         try:
             target = wanted.url.join(URL(response.headers["Location"]))
             served = target.scheme in {"http", "https"} and target.host is not None and target.port is not None
@@ -133,9 +133,9 @@ class HttpClient:
         except DashwrightError as error:
             raise SourceFailed(f"{_place(wanted.url)} redirects to {_place(target)}: {error.message}") from error
         # Credentials are for the data source on record, and for nobody it names.
-        access = wanted.access if target.origin() == wanted.url.origin() else Access()
+        access = wanted.access if target.origin() == wanted.url.origin() else HttpCredentials()
         seen = response.status == _SEE_OTHER
-        return _Wanted("GET" if seen else wanted.method, target.with_user(None), None if seen else wanted.form, access)
+        return _HttpRequest("GET" if seen else wanted.method, target.with_user(None), None if seen else wanted.form, access)
 
 
 async def _read(response: aiohttp.ClientResponse, limits: Limits) -> bytes:

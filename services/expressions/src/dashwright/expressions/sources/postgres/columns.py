@@ -64,7 +64,7 @@ def is_native(attribute: asyncpg.Attribute) -> bool:
     return kind.schema == _BUILT_IN and kind.kind == "scalar" and (kind.name in _TYPES or kind.name in _TEXTS)
 
 
-class Column:
+class ColumnBuilder:
     """One column while its rows arrive. ``lost``: how many times were out of reach, as ``infinity`` is, and became null."""
 
     def __init__(self, name: str, kind: str) -> None:

@@ -18,7 +18,7 @@ from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.address import Address, address_of
 from dashwright.expressions.sources.postgres.columns import read_natively
-from dashwright.expressions.sources.postgres.faults import CONNECTING, GONE, refused
+from dashwright.expressions.sources.postgres.errors import CONNECTING, GONE, refused
 from dashwright.expressions.sources.postgres.guard import check_role
 from dashwright.expressions.sources.postgres.meter import Meter, MeteredConnection, metered
 from dashwright.expressions.sources.privacy import naming_addresses
@@ -36,7 +36,7 @@ class Reach(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class PoolLimits:
     """``connections`` of one data source at most; ``sources`` that have a pool at once. Times in seconds: ``connect``, and ``idle``, after
     which an unused connection is closed."""
 
@@ -58,9 +58,9 @@ class _Pool:
 class Connections:
     """All connections of this process to data sources. ``close`` ends them."""
 
-    def __init__(self, reach: Reach, sizes: Sizes | None = None) -> None:
+    def __init__(self, reach: Reach, sizes: PoolLimits | None = None) -> None:
         self._reach = reach
-        self._sizes = sizes or Sizes()
+        self._sizes = sizes or PoolLimits()
         self._pools: OrderedDict[tuple[int, int, str], tuple[int, _Pool]] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
 

@@ -30,7 +30,7 @@ _DEEPEST = 5
 _TOLD = 60
 
 
-class Mode(Enum):
+class FillMode(Enum):
     """What stands where a group has no row."""
 
     NULL = "NULL"
@@ -43,12 +43,12 @@ class Fill:
     """How empty groups are filled: every ``step`` nanoseconds there is a row."""
 
     step: int
-    mode: Mode
+    mode: FillMode
     value: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class MacroContext:
     """What macros stand for beside their arguments. ``interval`` is in milliseconds; ``buckets``: group times by TimescaleDB's function."""
 
     time_range: TimeRange
@@ -57,14 +57,14 @@ class Surroundings:
 
 
 @dataclass(slots=True)
-class Expanded:
+class ExpandedStatement:
     """A statement without macros. ``fill`` is that of the last macro that gave one."""
 
     sql: str = ""
     fill: Fill | None = None
 
 
-def expand(sql: str, surroundings: Surroundings) -> Expanded:
+def expand(sql: str, surroundings: MacroContext) -> ExpandedStatement:
     """Raises BadRequest that names the macro and what is wrong with it."""
     try:
         return _Expansion(surroundings).whole(sql)
@@ -73,12 +73,12 @@ def expand(sql: str, surroundings: Surroundings) -> Expanded:
 
 
 class _Expansion:
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: MacroContext) -> None:
         self._given = surroundings
-        self._done = Expanded()
+        self._done = ExpandedStatement()
         self._grouped: set[str] = set()
 
-    def whole(self, sql: str) -> Expanded:
+    def whole(self, sql: str) -> ExpandedStatement:
         self._done.sql = self._expanded(sql, 0)
         return self._done
 
@@ -170,7 +170,7 @@ class _Expansion:
 
 
 def _fill(step: int, text: str, written: str) -> Fill:
-    for mode in (Mode.NULL, Mode.PREVIOUS):
+    for mode in (FillMode.NULL, FillMode.PREVIOUS):
         if text.lower() == mode.value.lower():
             return Fill(step, mode)
     try:
@@ -179,7 +179,7 @@ def _fill(step: int, text: str, written: str) -> Fill:
         value = math.nan
     if not math.isfinite(value):
         raise _fault(f"the fill value of {written[:_TOLD]} is none; write NULL, previous or a number")
-    return Fill(step, Mode.VALUE, value)
+    return Fill(step, FillMode.VALUE, value)
 
 
 def _arguments(sql: str, opened: int, name: str) -> list[int]:
@@ -222,18 +222,18 @@ def _quoted(instant: datetime) -> str:
     return f"'{whole}.{fraction}Z'" if fraction else f"'{whole}Z'"
 
 
-def _start(given: Surroundings) -> str:
+def _start(given: MacroContext) -> str:
     return _quoted(given.time_range.start)
 
 
-def _end(given: Surroundings) -> str:
+def _end(given: MacroContext) -> str:
     return _quoted(given.time_range.end)
 
 
 _UNITS = (("y", 31_536_000_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000))
 
 
-def _interval(given: Surroundings) -> str:
+def _interval(given: MacroContext) -> str:
     """As one number of the largest unit that fits, rounded down, as clients write intervals."""
     for unit, length in _UNITS:
         if given.interval >= length:
@@ -241,7 +241,7 @@ def _interval(given: Surroundings) -> str:
     return f"{max(given.interval, 1)}ms"
 
 
-_PLAIN: dict[str, Callable[[Surroundings], str]] = {"interval_ms": lambda given: str(given.interval), "interval": _interval}
+_PLAIN: dict[str, Callable[[MacroContext], str]] = {"interval_ms": lambda given: str(given.interval), "interval": _interval}
 """Those without parentheses."""
 
 
@@ -254,7 +254,7 @@ class _Macro:
     replace: Callable[[_Expansion, Sequence[str], str], str]
 
 
-def _constant(text: Callable[[Surroundings], object]) -> _Macro:
+def _constant(text: Callable[[MacroContext], object]) -> _Macro:
     return _Macro("", 0, lambda expansion, _arguments, _written: str(text(expansion._given)))
 
 

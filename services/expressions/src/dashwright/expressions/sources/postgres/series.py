@@ -11,7 +11,7 @@ from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Mask
-from dashwright.expressions.sources.postgres.macros import Fill, Mode
+from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
 WIDE = {"type": "timeseries-wide", "typeVersion": [0, 1]}
 """What the meta of a frame says that was made of labelled rows."""
@@ -172,9 +172,9 @@ def _spread(
 
 
 def _fill_gaps(cells: NDArray[np.float64], nulls: NDArray[np.bool_], given: NDArray[np.bool_], fill: Fill) -> None:
-    if fill.mode is Mode.VALUE:
+    if fill.mode is FillMode.VALUE:
         cells[~given], nulls[~given] = fill.value, False
-    elif fill.mode is Mode.PREVIOUS:
+    elif fill.mode is FillMode.PREVIOUS:
         latest = np.maximum.accumulate(np.where(given, np.arange(given.shape[1]), 0), axis=1)
         cells[:], nulls[:] = np.take_along_axis(cells, latest, 1), np.take_along_axis(nulls, latest, 1)
 
@@ -206,9 +206,9 @@ def _at(item: Field, latest: NDArray[np.intp], known: Mask, fresh: Mask, fill: F
         values, nulls = item.values[latest], ~known if item.nulls is None else ~known | item.nulls[latest]
         values[nulls] = None
         return replace(item, values=values, nulls=nulls if nulls.any() else None)
-    taken = known if fill.mode is Mode.PREVIOUS else fresh
+    taken = known if fill.mode is FillMode.PREVIOUS else fresh
     values = np.where(taken, item.values[latest], fill.value)
-    nulls = ~taken if fill.mode is not Mode.VALUE else np.zeros(len(taken), np.bool_)
+    nulls = ~taken if fill.mode is not FillMode.VALUE else np.zeros(len(taken), np.bool_)
     if item.nulls is not None:
         nulls |= taken & item.nulls[latest]
     values[nulls] = np.nan

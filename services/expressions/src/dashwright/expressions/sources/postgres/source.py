@@ -17,12 +17,12 @@ from dashwright.expressions.engine.frame import Field, Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres import series
-from dashwright.expressions.sources.postgres.columns import Column, is_native
+from dashwright.expressions.sources.postgres.columns import ColumnBuilder, is_native
 from dashwright.expressions.sources.postgres.connections import Connection, Connections
-from dashwright.expressions.sources.postgres.faults import GONE, of_statement
+from dashwright.expressions.sources.postgres.errors import GONE, of_statement
 from dashwright.expressions.sources.postgres.guard import check_statement
 from dashwright.expressions.sources.postgres.lexing import without_end
-from dashwright.expressions.sources.postgres.macros import Fill, Surroundings, expand
+from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
 from dashwright.expressions.sources.source import Source
 
 TYPES: Final = ("grafana-postgresql-datasource", "postgres")
@@ -45,7 +45,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PreparedQuery:
     """A statement as it is sent, and what its answer is to become: ``filled`` are the fill and the range it goes over."""
 
     sql: str
@@ -74,7 +74,7 @@ class Postgres(Source):
             ) from error
         return [await asyncio.to_thread(_frame, columns, asked, limits, notices)]
 
-    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
         """The statement without macros: the range counts as far as they put it there."""
         return self._asked(query, time_range)
 
@@ -86,7 +86,7 @@ class Postgres(Source):
                 raise of_statement(error, "select 1") from error
         return HEALTHY
 
-    def _asked(self, query: SourceQuery, time_range: TimeRange) -> _Asked:
+    def _asked(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
         properties = query.model_extra or {}
         raw, form = properties.get("rawSql"), properties.get("format") or _FORMATS[0]
         if not isinstance(raw, str) or not raw.strip():
@@ -96,12 +96,12 @@ class Postgres(Source):
         given = query.interval_ms
         interval = int(given) if given is not None and isfinite(given) and given >= 1 else _INTERVAL
         buckets = self._record.json_data.get("timescaledb") is True
-        expanded = expand(raw, Surroundings(time_range, interval, buckets))
+        expanded = expand(raw, MacroContext(time_range, interval, buckets))
         check_statement(expanded.sql)
         filled = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
-        return _Asked(expanded.sql, form == _FORMATS[0], filled)
+        return _PreparedQuery(expanded.sql, form == _FORMATS[0], filled)
 
-    async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[Column], list[str]]:
+    async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[ColumnBuilder], list[str]]:
         async with self._connections.lend(self._record, limits.source_bytes, seconds) as (connection, meter):
             statement = _Statement(connection, sql, limits)
             try:
@@ -120,7 +120,7 @@ class _Statement:
         self._limits = limits
         self.shown = sql
 
-    async def run(self) -> tuple[list[Column], list[str]]:
+    async def run(self) -> tuple[list[ColumnBuilder], list[str]]:
         """The columns, and what is to be noted about them."""
         transaction = self._connection.transaction(readonly=True)
         await transaction.start()
@@ -140,7 +140,7 @@ class _Statement:
             f"set local idle_in_transaction_session_timeout = {_IDLE_SECONDS * 1000}"
         )
 
-    async def _read(self) -> tuple[list[Column], list[str]]:
+    async def _read(self) -> tuple[list[ColumnBuilder], list[str]]:
         # Preparing takes one statement only, and no part of a second one.
         prepared = await self._connection.prepare(self.shown)
         attributes = prepared.get_attributes()
@@ -152,7 +152,7 @@ class _Statement:
             within = _with_casts(self.shown, attributes)
             self.shown = ""
             prepared = await self._connection.prepare(within)
-        columns = [Column(item.name, item.type.name if is_native(item) else "text") for item in attributes]
+        columns = [ColumnBuilder(item.name, item.type.name if is_native(item) else "text") for item in attributes]
         limits, rows = self._limits, 0
         cursor = await prepared.cursor()
         size = max(1, _BATCH // len(columns))
@@ -181,7 +181,7 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are ours)
 
 
-def _frame(columns: Sequence[Column], asked: _Asked, limits: Limits, notices: list[str]) -> Frame:
+def _frame(columns: Sequence[ColumnBuilder], asked: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
     fields: list[Field] = [column.field() for column in columns]
     lost = [f"{column.lost} times of column {column.name} lie beyond 1677 to 2262 and are null" for column in columns if column.lost]
     meta: dict[str, Any] = {"executedQueryString": asked.sql}

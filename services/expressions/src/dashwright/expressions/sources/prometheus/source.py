@@ -12,11 +12,11 @@ from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.http.client import HttpAnswer, HttpClient
+from dashwright.expressions.sources.http.client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import naming_addresses
 from dashwright.expressions.sources.prometheus import steps
-from dashwright.expressions.sources.prometheus.question import Question, question_of
-from dashwright.expressions.sources.prometheus.reading import Envelope, frames_of, opened
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
+from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, opened
 from dashwright.expressions.sources.source import Source
 
 TYPE: Final = "prometheus"
@@ -35,7 +35,7 @@ class Prometheus(Source):
         self._http = http
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        question = question_of(query, time_range, self._record)
+        question = read_query(query, time_range, self._record)
         frames = []
         if question.is_instant:
             frames += await self._ask(question, "api/v1/query", {"time": steps.decimal(question.at)}, limits)
@@ -52,15 +52,15 @@ class Prometheus(Source):
         self._opened(answer, Limits())
         return "Successfully queried the Prometheus API."
 
-    def question(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        question = question_of(query, time_range, self._record)
+    def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
+        question = read_query(query, time_range, self._record)
         return question if question.is_instant else replace(question, at=question.end)
 
     @property
     def _method(self) -> str:
         return "GET" if str(self._record.json_data.get("httpMethod") or "").upper() == "GET" else "POST"
 
-    async def _ask(self, question: Question, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
+    async def _ask(self, question: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
         wanted = {"query": question.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
             wanted["timeout"] = str(timeout)
@@ -69,10 +69,10 @@ class Prometheus(Source):
         read = partial(self._frames, answer, question, limits)
         return await asyncio.to_thread(read) if len(answer.body) > _LARGE else read()
 
-    def _frames(self, answer: HttpAnswer, question: Question, limits: Limits) -> list[Frame]:
+    def _frames(self, answer: HttpResponse, question: PrometheusQuery, limits: Limits) -> list[Frame]:
         return frames_of(self._opened(answer, limits), question, limits)
 
-    def _opened(self, answer: HttpAnswer, limits: Limits) -> Envelope:
+    def _opened(self, answer: HttpResponse, limits: Limits) -> PrometheusResponse:
         """What the server says, if it says it worked."""
         if answer.status in _REFUSED:
             raise SourceFailed(f"Prometheus refuses the credentials of the data source (HTTP {answer.status}); correct them there")

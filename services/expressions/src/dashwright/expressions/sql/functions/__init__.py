@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dashwright.expressions.sql.functions.aggregates import AGGREGATES, WINDOWS
 from dashwright.expressions.sql.functions.choices import CHOICES
 from dashwright.expressions.sql.functions.documents import DOCUMENTS
-from dashwright.expressions.sql.functions.function import Function
+from dashwright.expressions.sql.functions.function import SqlFunction
 from dashwright.expressions.sql.functions.mathematics import MATHEMATICS
 from dashwright.expressions.sql.functions.strings import STRINGS
 from dashwright.expressions.sql.functions.times import TIMES
 
-GROUPS: Mapping[str, list[Function]] = {
+GROUPS: Mapping[str, list[SqlFunction]] = {
     "choices": CHOICES,
     "aggregates": AGGREGATES,
     "windows": WINDOWS,
@@ -19,4 +19,4 @@ GROUPS: Mapping[str, list[Function]] = {
     "times": TIMES,
     "JSON": DOCUMENTS,
 }
-FUNCTIONS: Mapping[str, Function] = {function.name: function for group in GROUPS.values() for function in group}
+FUNCTIONS: Mapping[str, SqlFunction] = {function.name: function for group in GROUPS.values() for function in group}

@@ -7,14 +7,14 @@ from sqlglot import exp
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call
 from dashwright.expressions.sql.functions.choices import case
-from dashwright.expressions.sql.functions.function import Function, aggregate, alias, window
-from dashwright.expressions.sql.kind import Kind
+from dashwright.expressions.sql.functions.function import SqlFunction, aggregate, alias, window
+from dashwright.expressions.sql.sql_type import SqlType
 
-_N = Kind.NUMBER
+_N = SqlType.NUMBER
 
 
 def _count(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    return call("count", *arguments, kind=Kind.INTEGER)
+    return call("count", *arguments, kind=SqlType.INTEGER)
 
 
 def complete_rows(values: Sequence[exp.Expr]) -> exp.Expr:
@@ -25,7 +25,7 @@ def complete_rows(values: Sequence[exp.Expr]) -> exp.Expr:
 
 def _objectagg(arguments: Sequence[exp.Expr]) -> exp.Expr:
     key, value = arguments
-    return call("json_group_object", coerced(key, Kind.TEXT), coerced(value, Kind.VALUE), kind=Kind.JSON)
+    return call("json_group_object", coerced(key, SqlType.TEXT), coerced(value, SqlType.VALUE), kind=SqlType.JSON)
 
 
 deviation = aggregate("std", "stddev_pop", "number", _N, "the standard deviation of all there is (population)")
@@ -33,7 +33,7 @@ variance = aggregate("variance", "var_pop", "number", _N, "the variance of all t
 deviation_of_sample = aggregate("stddev_samp", "stddev_samp", "number", _N, "the standard deviation of a sample")
 
 AGGREGATES = [
-    Function(
+    SqlFunction(
         "count",
         "count([DISTINCT] x, …)",
         "the rows where no `x` is NULL; of `count(*)` all",
@@ -56,20 +56,20 @@ AGGREGATES = [
     alias(variance, "var_pop"),
     aggregate("var_samp", "var_samp", "number", _N, "the variance of a sample"),
     aggregate("any_value", "any_value", "any", None, "one of them"),
-    aggregate("json_arrayagg", "json_group_array", "value", Kind.JSON, "a JSON array of them"),
-    Function("json_objectagg", "json_objectagg(key, x)", "a JSON object of them", _objectagg, 2, 2, aggregate=True),
+    aggregate("json_arrayagg", "json_group_array", "value", SqlType.JSON, "a JSON array of them"),
+    SqlFunction("json_objectagg", "json_objectagg(key, x)", "a JSON object of them", _objectagg, 2, 2, aggregate=True),
 ]
 
 WINDOWS = [
-    window("row_number", "row_number()", "the row's number", 0, 0, Kind.INTEGER),
-    window("rank", "rank()", "the row's rank, with gaps behind equal rows", 0, 0, Kind.INTEGER),
-    window("dense_rank", "dense_rank()", "the row's rank without gaps", 0, 0, Kind.INTEGER),
+    window("row_number", "row_number()", "the row's number", 0, 0, SqlType.INTEGER),
+    window("rank", "rank()", "the row's rank, with gaps behind equal rows", 0, 0, SqlType.INTEGER),
+    window("dense_rank", "dense_rank()", "the row's rank without gaps", 0, 0, SqlType.INTEGER),
     window("percent_rank", "percent_rank()", "the rank from 0 to 1", 0, 0, _N),
     window("cume_dist", "cume_dist()", "the part of the rows up to this one", 0, 0, _N),
     window("first_value", "first_value(x)", "that of the frame's first row", 1, 1),
     window("last_value", "last_value(x)", "that of the frame's last row", 1, 1),
     window("nth_value", "nth_value(x, n)", "that of the frame's `n`-th row", 2, 2),
-    window("ntile", "ntile(n)", "the row's part of `n` equal ones", 1, 1, Kind.INTEGER),
+    window("ntile", "ntile(n)", "the row's part of `n` equal ones", 1, 1, SqlType.INTEGER),
     window("lag", "lag(x[, n[, default]])", "that of the row `n` (1) before", 1, 3),
     window("lead", "lead(x[, n[, default]])", "that of the row `n` (1) behind", 1, 3),
 ]

@@ -6,13 +6,13 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, let, macro
-from dashwright.expressions.sql.functions.function import Function, choice, form, scalar, written
-from dashwright.expressions.sql.kind import Kind, kind_of, marked
+from dashwright.expressions.sql.functions.function import SqlFunction, choice, form, scalar, written
+from dashwright.expressions.sql.sql_type import SqlType, marked, type_of
 
 
 def _if(arguments: Sequence[exp.Expr]) -> exp.Expr:
     condition, yes, no = arguments
-    return choice([yes, no], lambda chosen: case([(coerced(condition, Kind.BOOLEAN), chosen[0])], chosen[1]))
+    return choice([yes, no], lambda chosen: case([(coerced(condition, SqlType.BOOLEAN), chosen[0])], chosen[1]))
 
 
 def case(branches: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr | None) -> exp.Expr:
@@ -25,18 +25,18 @@ def _coalesce(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 def _nullif(arguments: Sequence[exp.Expr]) -> exp.Expr:
     value, other = arguments
-    kinds = {kind_of(value), kind_of(other)}
+    kinds = {type_of(value), type_of(other)}
     compared = list(arguments)
-    if kinds != {Kind.TEXT} and kinds & {Kind.TEXT} and kinds & {Kind.NUMBER, Kind.INTEGER}:
-        compared = [value, coerced(other, Kind.NUMBER) if kind_of(value) is not Kind.TEXT else coerced(other, Kind.TEXT)]
-    return call("mysql_nullif", *compared, kind=kind_of(value))
+    if kinds != {SqlType.TEXT} and kinds & {SqlType.TEXT} and kinds & {SqlType.NUMBER, SqlType.INTEGER}:
+        compared = [value, coerced(other, SqlType.NUMBER) if type_of(value) is not SqlType.TEXT else coerced(other, SqlType.TEXT)]
+    return call("mysql_nullif", *compared, kind=type_of(value))
 
 
-def _extreme(name: str) -> Function:
+def _extreme(name: str) -> SqlFunction:
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
-        kinds = {kind_of(argument) for argument in arguments}
-        mixed = Kind.TEXT in kinds and kinds & {Kind.NUMBER, Kind.INTEGER}
-        compared = [coerced(argument, Kind.NUMBER) for argument in arguments] if mixed else arguments
+        kinds = {type_of(argument) for argument in arguments}
+        mixed = SqlType.TEXT in kinds and kinds & {SqlType.NUMBER, SqlType.INTEGER}
+        compared = [coerced(argument, SqlType.NUMBER) for argument in arguments] if mixed else arguments
         return choice(compared, lambda chosen: call("mysql_" + name, exp.Array(expressions=chosen)))
 
     which = "least" if name == "least" else "greatest"
@@ -46,7 +46,7 @@ def _extreme(name: str) -> Function:
 
 
 def _isnull(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    return marked(exp.Is(this=exp.paren(arguments[0], copy=False), expression=exp.Null()), Kind.BOOLEAN)
+    return marked(exp.Is(this=exp.paren(arguments[0], copy=False), expression=exp.Null()), SqlType.BOOLEAN)
 
 
 CHOICES = [
@@ -67,7 +67,7 @@ CHOICES = [
     written("isnull", "isnull(x)", "whether it is NULL", _isnull, 1, 1),
     scalar(
         "strcmp",
-        Kind.INTEGER,
+        SqlType.INTEGER,
         "-1, 0 or 1 as `x` sorts before, with or after `y`",
         form("x: text, y: text", let("case when $x < $y then -1 when $x > $y then 1 when $x = $y then 0 end", x="x", y="y")),
     ),

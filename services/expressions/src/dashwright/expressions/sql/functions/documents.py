@@ -7,12 +7,12 @@ from sqlglot import exp
 from dashwright.expressions.sql.bounds import copies
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, let, macro, text
-from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
+from dashwright.expressions.sql.functions.function import Build, SqlFunction, alias, form, scalar, written
 from dashwright.expressions.sql.json_path import JsonPath, read_path
-from dashwright.expressions.sql.kind import Kind, kind_of, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import SqlType, marked, type_of
 
-_J, _I, _T = Kind.JSON, Kind.INTEGER, Kind.TEXT
+_J, _I, _T = SqlType.JSON, SqlType.INTEGER, SqlType.TEXT
 _DEPTH = 3
 """How deep json_contains and json_merge_preserve look into documents."""
 
@@ -27,10 +27,10 @@ def _same_or_items(document: str) -> str:
 
 
 def path_of(node: exp.Expr) -> JsonPath:
-    """A path that stands there as a text. Raises Unreadable."""
+    """A path that stands there as a text. Raises InvalidStatement."""
     path = read_path(node.name) if isinstance(node, exp.Literal) and node.is_string else None
     if path is None:
-        raise Unreadable("a JSON path is a text like '$.a[0]', without a range such as [0 to 2]")
+        raise InvalidStatement("a JSON path is a text like '$.a[0]', without a range such as [0 to 2]")
     return path
 
 
@@ -45,7 +45,7 @@ def unquoted(node: exp.Expr) -> exp.Expr:
     """The text of a JSON string, and of anything else as it is written."""
     return (
         call("json_extract_string", node, text("$"), kind=_T)
-        if kind_of(node) is _J
+        if type_of(node) is _J
         else call("mysql_json_unquote", coerced(node, _T), kind=_T)
     )
 
@@ -62,7 +62,7 @@ def _at(document: exp.Expr, path: exp.Expr | None) -> exp.Expr:
     return coerced(document, _J) if path is None else extracted(document, path)
 
 
-def _looked_at(name: str, gives: Kind, doc: str, body: str, usage: str = "") -> Function:
+def _looked_at(name: str, gives: SqlType, doc: str, body: str, usage: str = "") -> SqlFunction:
     """A function of a document, or of what lies in it at a path."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -71,18 +71,20 @@ def _looked_at(name: str, gives: Kind, doc: str, body: str, usage: str = "") -> 
     return written(name, usage or f"{name}(j[, path])", doc, build, 1, 2, macro(f"{name}(j)", body))
 
 
-def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]) -> Function:
+def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]) -> SqlFunction:
     """A function that puts values where paths lead."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         if len(arguments) % 2 == 0:
-            raise Unreadable(f"{name} takes a document, and a path and a value for each change")
+            raise InvalidStatement(f"{name} takes a document, and a path and a value for each change")
         document = coerced(arguments[0], _J)
         for path, value in zip(arguments[1::2], arguments[2::2], strict=True):
             where = path_of(path)
             if where.many:
-                raise Unreadable(f"{name} takes paths to one place")
-            document = marked(change(document, where, call("coalesce", coerced(value, Kind.VALUE), coerced(exp.null(), Kind.VALUE))), _J)
+                raise InvalidStatement(f"{name} takes paths to one place")
+            document = marked(
+                change(document, where, call("coalesce", coerced(value, SqlType.VALUE), coerced(exp.null(), SqlType.VALUE))), _J
+            )
         return document
 
     return written(name, f"{name}(j, path, x, …)", doc, build, 3, None)
@@ -104,7 +106,7 @@ def _append(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
 
 def _array_insert(document: exp.Expr, path: JsonPath, value: exp.Expr) -> exp.Expr:
     if path.parent is None or not path.index or "#" in path.text.removeprefix(path.parent):
-        raise Unreadable("json_array_insert takes a path that ends with a place in an array, like '$.a[0]'")
+        raise InvalidStatement("json_array_insert takes a path that ends with a place in an array, like '$.a[0]'")
     place = int(path.text.removeprefix(path.parent).strip("[]"))
     return call("mysql_json_array_insert", document, text(path.parent), exp.Literal.number(place), value)
 
@@ -119,16 +121,16 @@ def _remove(arguments: Sequence[exp.Expr]) -> exp.Expr:
 def _contains(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, candidate = arguments[:2]
     return call(
-        "mysql_json_contains", _at(document, arguments[2] if len(arguments) > 2 else None), coerced(candidate, _J), kind=Kind.BOOLEAN
+        "mysql_json_contains", _at(document, arguments[2] if len(arguments) > 2 else None), coerced(candidate, _J), kind=SqlType.BOOLEAN
     )
 
 
 def _contains_path(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, how, *paths = arguments
     if how.name.lower() not in {"one", "all"}:
-        raise Unreadable("json_contains_path takes 'one' or 'all' as its second argument")
+        raise InvalidStatement("json_contains_path takes 'one' or 'all' as its second argument")
     found = [_exists(coerced(one, _J), path_of(path)) for one, path in zip(copies(document, len(paths)), paths, strict=True)]
-    return marked(exp.paren((exp.or_ if how.name.lower() == "one" else exp.and_)(*found, copy=False), copy=False), Kind.BOOLEAN)
+    return marked(exp.paren((exp.or_ if how.name.lower() == "one" else exp.and_)(*found, copy=False), copy=False), SqlType.BOOLEAN)
 
 
 def _exists(document: exp.Expr, path: JsonPath) -> exp.Expr:
@@ -138,13 +140,13 @@ def _exists(document: exp.Expr, path: JsonPath) -> exp.Expr:
 
 def _object(arguments: Sequence[exp.Expr]) -> exp.Expr:
     if len(arguments) % 2:
-        raise Unreadable("json_object takes a key and a value for each member")
-    members = [coerced(argument, Kind.VALUE if place % 2 else _T) for place, argument in enumerate(arguments)]
+        raise InvalidStatement("json_object takes a key and a value for each member")
+    members = [coerced(argument, SqlType.VALUE if place % 2 else _T) for place, argument in enumerate(arguments)]
     return call("json_object", *members, kind=_J)
 
 
 def _array(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    return call("json_array", *(coerced(argument, Kind.VALUE) for argument in arguments), kind=_J)
+    return call("json_array", *(coerced(argument, SqlType.VALUE) for argument in arguments), kind=_J)
 
 
 def _merge(macro: str) -> Build:
@@ -160,7 +162,7 @@ def _merge(macro: str) -> Build:
 def _search(arguments: Sequence[exp.Expr]) -> exp.Expr:
     document, how, sought = arguments[:3]
     if how.name.lower() not in {"one", "all"}:
-        raise Unreadable("json_search takes 'one' or 'all' as its second argument")
+        raise InvalidStatement("json_search takes 'one' or 'all' as its second argument")
     return call(f"mysql_json_search_{how.name.lower()}", coerced(document, _J), coerced(sought, _T), kind=_J)
 
 
@@ -296,7 +298,7 @@ DOCUMENTS = [
     scalar("json_quote", _T, "the text as a JSON string", form("x: text", "to_json(x)::varchar")),
     written("json_object", "json_object(key, x, …)", "an object of these members", _object, 0, None),
     written("json_array", "json_array(x, …)", "an array of these", _array, 0, None),
-    scalar("json_valid", Kind.BOOLEAN, "whether this text is JSON", form("x: text", "json_valid(x)")),
+    scalar("json_valid", SqlType.BOOLEAN, "whether this text is JSON", form("x: text", "json_valid(x)")),
     written("json_contains", "json_contains(j, k[, path])", "whether `k` is part of it", _contains, 2, 3),
     written(
         "json_contains_path",
@@ -356,7 +358,7 @@ DOCUMENTS = [
     alias(preserving, "json_merge"),
     scalar(
         "json_overlaps",
-        Kind.BOOLEAN,
+        SqlType.BOOLEAN,
         "whether both have an item or member in common, or are equal",
         form(
             "a: json, b: json",

@@ -6,24 +6,24 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro
-from dashwright.expressions.sql.functions.function import Function, alias, form, scalar, written
-from dashwright.expressions.sql.kind import Kind
+from dashwright.expressions.sql.functions.function import SqlFunction, alias, form, scalar, written
+from dashwright.expressions.sql.sql_type import SqlType
 
-_N = Kind.NUMBER
+_N = SqlType.NUMBER
 
 
 def _positive(body: str, argument: str = "x") -> str:
     return let(f"case when v > 0 then {body} end", x=argument)
 
 
-def _to_digits(name: str, duckdb: str, doc: str) -> Function:
+def _to_digits(name: str, duckdb: str, doc: str) -> SqlFunction:
     """DuckDB rounds an exact number to a constant number of digits only."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         number = coerced(arguments[0], _N)
         if len(arguments) == 1:
             return call(duckdb, number, kind=_N)
-        digits = coerced(arguments[1], Kind.INTEGER)
+        digits = coerced(arguments[1], SqlType.INTEGER)
         constant = isinstance(arguments[1], exp.Literal) or (
             isinstance(arguments[1], exp.Neg) and isinstance(arguments[1].this, exp.Literal)
         )
@@ -99,7 +99,7 @@ MATHEMATICS = [
     scalar("log2", _N, "the logarithm to the base 2", form("x: number", _positive("log2(v)"))),
     scalar("log10", _N, "the logarithm to the base 10", form("x: number", _positive("log10(v)"))),
     scalar("exp", _N, "e to the power of `x`", form("x: number", "exp(x)")),
-    scalar("sign", Kind.INTEGER, "-1, 0 or 1", form("x: number", "cast(sign(x) as bigint)")),
+    scalar("sign", SqlType.INTEGER, "-1, 0 or 1", form("x: number", "cast(sign(x) as bigint)")),
     scalar("sin", _N, "sine of radians", form("x: number", "sin(x)")),
     scalar("cos", _N, "cosine of radians", form("x: number", "cos(x)")),
     scalar("tan", _N, "tangent of radians", form("x: number", "tan(x)")),
@@ -123,7 +123,7 @@ MATHEMATICS = [
     ),
     scalar(
         "conv",
-        Kind.TEXT,
+        SqlType.TEXT,
         "the number written in base `f`, in base `t` (2 to 36; below 0: signed)",
         form("x: text, f: integer, t: integer", _CONV),
     ),

@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.duckdb_sql import call, let, macro
-from dashwright.expressions.sql.functions.function import Function, alias, form, scalar, written
-from dashwright.expressions.sql.kind import Kind
+from dashwright.expressions.sql.functions.function import SqlFunction, alias, form, scalar, written
+from dashwright.expressions.sql.sql_type import SqlType
 
-_T, _I = Kind.TEXT, Kind.INTEGER
+_T, _I = SqlType.TEXT, SqlType.INTEGER
 
 
 def concatenated(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -18,7 +18,7 @@ def concatenated(arguments: Sequence[exp.Expr]) -> exp.Expr:
     return call("mysql_concat", exp.Array(expressions=texts), kind=_T) if len(texts) > 1 else texts[0]
 
 
-def _listed(name: str, first: Kind, gives: Kind, usage: str, doc: str, body: str) -> Function:
+def _listed(name: str, first: SqlType, gives: SqlType, usage: str, doc: str, body: str) -> SqlFunction:
     """A function of ``x`` and of a list ``l`` of texts."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -70,7 +70,7 @@ _PLACE = (
 )
 
 
-def _regexp(name: str, gives: Kind, doc: str, usage: str, parameters: str, defaults: Sequence[str], body: str) -> Function:
+def _regexp(name: str, gives: SqlType, doc: str, usage: str, parameters: str, defaults: Sequence[str], body: str) -> SqlFunction:
     """A function of ``x``, ``r`` and further parameters, which have defaults; ``body`` speaks of them as of fields of ``v``."""
     whole = f"{parameters}, m: text"
     pairs = whole.split(", ")
@@ -250,7 +250,7 @@ STRINGS = [
     ),
     scalar(
         "regexp_like",
-        Kind.BOOLEAN,
+        SqlType.BOOLEAN,
         "whether the pattern `r` (RE2) is found; letters of the mode `m`: `i`, `c`, `m`, `n`",
         form("x: text, r: text", "regexp_matches(x, r)"),
         form("x: text, r: text, m: text", f"regexp_matches(x, {_MODE.format(m='m')} || r)"),

@@ -8,12 +8,12 @@ from sqlglot import exp
 from dashwright.expressions.sql import formats
 from dashwright.expressions.sql.coercion import IS_TEXT, coerced
 from dashwright.expressions.sql.duckdb_sql import call, cast, let, macro, text
-from dashwright.expressions.sql.functions.function import Build, Function, alias, form, scalar, written
-from dashwright.expressions.sql.kind import MOMENTS, Kind, kind_of, marked
-from dashwright.expressions.sql.refusals import Unreadable
+from dashwright.expressions.sql.functions.function import Build, SqlFunction, alias, form, scalar, written
+from dashwright.expressions.sql.refusals import InvalidStatement
+from dashwright.expressions.sql.sql_type import MOMENTS, SqlType, marked, type_of
 from dashwright.expressions.sql.units import COMPOUND, DATE_UNITS, TIME_UNITS, interval, is_of_dates, unit_named
 
-_I, _T = Kind.INTEGER, Kind.TEXT
+_I, _T = SqlType.INTEGER, SqlType.TEXT
 _UTC_NOW = "cast(get_current_timestamp() as timestamp)"
 
 # The week a day lies in belongs to the year of its first day or, by the rule of four days, of its fourth.
@@ -66,20 +66,22 @@ def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
     unit = unit_named(amount.text("unit") or "DAY")
     number = amount.this
     if sign < 0 and unit not in COMPOUND:
-        number = marked(exp.Neg(this=exp.paren(coerced(number, Kind.NUMBER), copy=False)), _I if kind_of(number) is _I else Kind.NUMBER)
+        number = marked(
+            exp.Neg(this=exp.paren(coerced(number, SqlType.NUMBER), copy=False)), _I if type_of(number) is _I else SqlType.NUMBER
+        )
     step = interval(number, unit)
     if step is None:
-        raise Unreadable(f"'{unit}' is no unit of time that INTERVAL takes here; the amount of one with several parts is a text")
+        raise InvalidStatement(f"'{unit}' is no unit of time that INTERVAL takes here; the amount of one with several parts is a text")
     add = exp.Sub if sign < 0 and unit in COMPOUND else exp.Add
-    match kind_of(moment):
-        case Kind.DATE if is_of_dates(unit):
-            return marked(cast(add(this=moment, expression=step), "date"), Kind.DATE)
-        case Kind.TEXT:
+    match type_of(moment):
+        case SqlType.DATE if is_of_dates(unit):
+            return marked(cast(add(this=moment, expression=step), "date"), SqlType.DATE)
+        case SqlType.TEXT:
             later = exp.Neg(this=step) if add is exp.Sub else step
             if is_of_dates(unit):
                 return call("mysql_shifted_date", moment, later, kind=_T)
-            return marked(cast(exp.Add(this=coerced(moment, Kind.TIME), expression=later), "varchar"), _T)
-    return marked(exp.paren(add(this=coerced(moment, Kind.TIME), expression=step), copy=False), Kind.TIME)
+            return marked(cast(exp.Add(this=coerced(moment, SqlType.TIME), expression=later), "varchar"), _T)
+    return marked(exp.paren(add(this=coerced(moment, SqlType.TIME), expression=step), copy=False), SqlType.TIME)
 
 
 def _shift(sign: int, *, days: bool = False) -> Build:
@@ -87,7 +89,7 @@ def _shift(sign: int, *, days: bool = False) -> Build:
         moment, amount = arguments
         if not isinstance(amount, exp.Interval):
             if not days:
-                raise Unreadable("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
+                raise InvalidStatement("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
             amount = exp.Interval(this=amount, unit=exp.var("DAY"))
         return shifted(moment, amount, sign)
 
@@ -101,12 +103,12 @@ def _timestampadd(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
     unit = unit_named(arguments[0].name)
-    start, end = (coerced(argument, Kind.TIME) for argument in arguments[1:])
+    start, end = (coerced(argument, SqlType.TIME) for argument in arguments[1:])
     if unit in {"MONTH", "QUARTER", "YEAR"}:
         return _whole(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
     micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
     if micros is None:
-        raise Unreadable(f"'{arguments[0].name}' is no unit of time")
+        raise InvalidStatement(f"'{arguments[0].name}' is no unit of time")
     return _whole(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
 
 
@@ -135,8 +137,8 @@ def extract(unit: str, value: exp.Expr) -> exp.Expr:
     units = COMPOUND.get(unit, (unit,))
     of_dates = set(units) & set(_DATE_PARTS)
     if not of_dates and not set(units) <= set(_CLOCK_PARTS):
-        raise Unreadable(f"'{unit}' is no part of a time that EXTRACT takes")
-    wanted = Kind.TIME if of_dates else Kind.CLOCK
+        raise InvalidStatement(f"'{unit}' is no part of a time that EXTRACT takes")
+    wanted = SqlType.TIME if of_dates else SqlType.CLOCK
     if len(units) == 1:
         name = f"mysql_part_{unit.lower()}"
         return call(name, coerced(value, wanted), kind=_I)
@@ -159,7 +161,7 @@ def _part_macros() -> list[str]:
 
 def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Expr:
     if pattern == "":
-        return marked(exp.null(), Kind.NULL)
+        return marked(exp.null(), SqlType.NULL)
     simple = formats.plain(pattern) if pattern is not None else None
     if simple is not None:
         return call("strftime", moment, text(simple), kind=_T)
@@ -176,16 +178,16 @@ def _literal(node: exp.Expr) -> str | None:
 
 def _date_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
     moment, pattern = arguments
-    return _format(_literal(pattern), pattern, coerced(moment, Kind.TIME))
+    return _format(_literal(pattern), pattern, coerced(moment, SqlType.TIME))
 
 
 def _time_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
     clock, pattern = arguments
-    return _format(_literal(pattern), pattern, call("make_timestamp", coerced(clock, Kind.CLOCK)))
+    return _format(_literal(pattern), pattern, call("make_timestamp", coerced(clock, SqlType.CLOCK)))
 
 
 def _from_unixtime(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    moment = call("mysql_from_unixtime", coerced(arguments[0], Kind.NUMBER), kind=Kind.TIME)
+    moment = call("mysql_from_unixtime", coerced(arguments[0], SqlType.NUMBER), kind=SqlType.TIME)
     return _date_format([moment, arguments[1]]) if len(arguments) == 2 else moment
 
 
@@ -193,15 +195,15 @@ def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
     pattern = _literal(arguments[1])
     simple = formats.plain(pattern) if pattern is not None else None
     if pattern is None or simple is None:
-        raise Unreadable("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
+        raise InvalidStatement("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
     read = call(
-        "mysql_str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=Kind.TIME
+        "mysql_str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=SqlType.TIME
     )
     match formats.parts(pattern):
         case True, False:
-            return marked(cast(read, "date"), Kind.DATE)
+            return marked(cast(read, "date"), SqlType.DATE)
         case False, True:
-            return call("mysql_clock_text", coerced(read, Kind.CLOCK), kind=_T)
+            return call("mysql_clock_text", coerced(read, SqlType.CLOCK), kind=_T)
     return read
 
 
@@ -209,7 +211,7 @@ def _get_format(arguments: Sequence[exp.Expr]) -> exp.Expr:
     kind, style = arguments[0].name.upper(), arguments[1].name.upper()
     found = formats.GET_FORMAT.get(("DATETIME" if kind == "TIMESTAMP" else kind, style))
     if found is None:
-        raise Unreadable("get_format takes DATE, TIME or DATETIME, and 'EUR', 'USA', 'JIS', 'ISO' or 'INTERNAL'")
+        raise InvalidStatement("get_format takes DATE, TIME or DATETIME, and 'EUR', 'USA', 'JIS', 'ISO' or 'INTERNAL'")
     return text(found)
 
 
@@ -219,26 +221,26 @@ def _timediff(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _span(node: exp.Expr) -> exp.Expr:
-    match kind_of(node):
+    match type_of(node):
         case kind if kind in MOMENTS:
-            return call("epoch_us", coerced(node, Kind.TIME))
-        case Kind.TEXT:
+            return call("epoch_us", coerced(node, SqlType.TIME))
+        case SqlType.TEXT:
             return call("mysql_text_span", node)
-        case Kind.UNKNOWN:
+        case SqlType.UNKNOWN:
             return call("mysql_span", node)
-    return coerced(node, Kind.CLOCK)
+    return coerced(node, SqlType.CLOCK)
 
 
-def _now(gives: Kind, body: str, *names: str, doc: str) -> list[Function]:
+def _now(gives: SqlType, body: str, *names: str, doc: str) -> list[SqlFunction]:
     def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call("mysql_" + names[0], kind=gives)
 
-    digits = 0 if gives is Kind.DATE else 1  # of a second; they are not cut
+    digits = 0 if gives is SqlType.DATE else 1  # of a second; they are not cut
     first = written(names[0], f"{names[0]}()", doc, build, 0, digits, macro(f"{names[0]}()", body))
     return [first, *(alias(first, name) for name in names[1:])]
 
 
-def _part(name: str, unit: str, doc: str) -> Function:
+def _part(name: str, unit: str, doc: str) -> SqlFunction:
     return written(name, f"{name}(t)", doc, lambda arguments: extract(unit, arguments[0]), 1, 1)
 
 
@@ -276,7 +278,7 @@ TIMES = [
     scalar("dayofyear", _I, "the day of the year", form("t: time", "dayofyear(t)")),
     scalar("dayname", _T, "the day's English name", form("t: time", "dayname(t)")),
     scalar("monthname", _T, "the month's English name", form("t: time", "monthname(t)")),
-    scalar("last_day", Kind.DATE, "the last date of the month", form("t: time", "last_day(t)")),
+    scalar("last_day", SqlType.DATE, "the last date of the month", form("t: time", "last_day(t)")),
     scalar(
         "week",
         _I,
@@ -294,13 +296,16 @@ TIMES = [
     scalar("weekofyear", _I, "the week by ISO 8601", form("t: time", "week(t)")),
     scalar("datediff", _I, "the days from `b` to `a`", form("a: time, b: time", "date_diff('day', b::date, a::date)")),
     scalar(
-        "from_days", Kind.DATE, "the date of a day's number since year 0", form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)")
+        "from_days",
+        SqlType.DATE,
+        "the date of a day's number since year 0",
+        form("n: integer", "date '1970-01-01' + cast(n - 719528 as int)"),
     ),
     scalar("to_days", _I, "the day's number since year 0", form("t: time", "date_diff('day', date '1970-01-01', t::date) + 719528")),
-    scalar("makedate", Kind.DATE, "the `n`-th day of a year", form("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)")),
+    scalar("makedate", SqlType.DATE, "the `n`-th day of a year", form("y: integer, n: integer", "make_date(y, 1, 1) + cast(n - 1 as int)")),
     scalar(
         "unix_timestamp",
-        Kind.NUMBER,
+        SqlType.NUMBER,
         "seconds since 1970, UTC; without an argument of now",
         form("", f"floor(epoch({_UTC_NOW}))"),
         form("t: time", "epoch(t)"),
@@ -314,15 +319,23 @@ TIMES = [
         2,
         macro("from_unixtime(n)", "case when v >= 0 then make_timestamp(cast(round(v * 1000000) as bigint)) end", n="n"),
     ),
-    scalar("date", Kind.DATE, "its date", form("t: time", "t::date")),
-    scalar("timestamp", Kind.TIME, "as a moment", form("t: time", "t")),
+    scalar("date", SqlType.DATE, "its date", form("t: time", "t::date")),
+    scalar("timestamp", SqlType.TIME, "as a moment", form("t: time", "t")),
     scalar("time", _T, "its time of day", form("t: clock", "mysql_clock_text(t)")),
     scalar("time_to_sec", _I, "a time of day in seconds", form("t: clock", "t // 1000000")),
     scalar("sec_to_time", _T, "seconds as a time of day", form("n: number", "mysql_clock_text(cast(round(n * 1000000) as bigint))")),
     written("timediff", "timediff(a, b)", "`a - b` as a time of day, at most 838:59:59", _timediff, 2, 2),
     *_now(
-        Kind.TIME, _UTC_NOW, "now", "current_timestamp", "localtime", "localtimestamp", "sysdate", "utc_timestamp", doc="the moment, UTC"
+        SqlType.TIME,
+        _UTC_NOW,
+        "now",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "sysdate",
+        "utc_timestamp",
+        doc="the moment, UTC",
     ),
-    *_now(Kind.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="today, UTC"),
-    *_now(Kind.TEXT, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the time of day, UTC"),
+    *_now(SqlType.DATE, f"{_UTC_NOW}::date", "curdate", "current_date", "utc_date", doc="today, UTC"),
+    *_now(SqlType.TEXT, f"strftime({_UTC_NOW}, '%H:%M:%S')", "curtime", "current_time", "utc_time", doc="the time of day, UTC"),
 ]

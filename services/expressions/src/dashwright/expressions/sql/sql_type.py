@@ -7,7 +7,7 @@ from sqlglot import exp
 _MARK = "kind"
 
 
-class Kind(Enum):
+class SqlType(Enum):
     """The kinds an expression has, and those (the last three) that only a function's parameter asks for."""
 
     UNKNOWN = auto()  # a column's, and what passes one on
@@ -25,42 +25,42 @@ class Kind(Enum):
     ANY = auto()
 
 
-NUMBERS = frozenset({Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN})
-MOMENTS = frozenset({Kind.TIME, Kind.DATE})
+NUMBERS = frozenset({SqlType.INTEGER, SqlType.NUMBER, SqlType.BOOLEAN})
+MOMENTS = frozenset({SqlType.TIME, SqlType.DATE})
 
 
-def marked(node: exp.Expr, kind: Kind) -> exp.Expr:
+def marked(node: exp.Expr, kind: SqlType) -> exp.Expr:
     """The node, which remembers what it gives."""
     node.meta[_MARK] = kind
     return node
 
 
-def kind_of(node: exp.Expr) -> Kind:
+def type_of(node: exp.Expr) -> SqlType:
     """As marked; of a literal as it is written."""
     found = node.meta_get(_MARK)
-    if isinstance(found, Kind):
+    if isinstance(found, SqlType):
         return found
     match node:
         case exp.Null():
-            return Kind.NULL
+            return SqlType.NULL
         case exp.Boolean():
-            return Kind.BOOLEAN
+            return SqlType.BOOLEAN
         case exp.Literal():
-            return Kind.TEXT if node.is_string else Kind.INTEGER if node.is_int else Kind.NUMBER
-    return Kind.UNKNOWN
+            return SqlType.TEXT if node.is_string else SqlType.INTEGER if node.is_int else SqlType.NUMBER
+    return SqlType.UNKNOWN
 
 
-def common(kinds: list[Kind]) -> Kind:
+def common(kinds: list[SqlType]) -> SqlType:
     """What a choice among values of these kinds gives: a text as soon as one is a text, or as they do not agree."""
-    found = set(kinds) - {Kind.NULL}
+    found = set(kinds) - {SqlType.NULL}
     if not found:
-        return Kind.NULL
+        return SqlType.NULL
     if len(found) == 1:
         return found.pop()
-    if Kind.TEXT in found:
-        return Kind.TEXT
-    if Kind.UNKNOWN in found:
-        return Kind.UNKNOWN
+    if SqlType.TEXT in found:
+        return SqlType.TEXT
+    if SqlType.UNKNOWN in found:
+        return SqlType.UNKNOWN
     if found <= NUMBERS:
-        return Kind.INTEGER if Kind.NUMBER not in found else Kind.NUMBER
-    return Kind.TIME if found <= MOMENTS else Kind.TEXT
+        return SqlType.INTEGER if SqlType.NUMBER not in found else SqlType.NUMBER
+    return SqlType.TIME if found <= MOMENTS else SqlType.TEXT

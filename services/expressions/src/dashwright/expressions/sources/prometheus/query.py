@@ -27,7 +27,7 @@ _VARIABLE: Final = frozenset({"interval", "interval_ms", "rate_interval", "rate_
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PrometheusQuery:
     """``start``, ``end`` and ``step`` in nanoseconds, both ends on the step; ``at`` is the end as it was wanted, for instant queries."""
 
     expr: str
@@ -56,7 +56,7 @@ class Question:
         return self.expr if named == "{}" else named
 
 
-def question_of(query: SourceQuery, time_range: TimeRange, record: SourceRecord) -> Question:
+def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) -> PrometheusQuery:
     """Raises BadRequest for a query that cannot be asked."""
     properties = query.model_extra or {}
     expr = _text(properties, "expr")
@@ -74,7 +74,7 @@ def question_of(query: SourceQuery, time_range: TimeRange, record: SourceRecord)
     step = _step(query, given, scrape, wanted, end - start, _factor(properties))
     offset = int(_number(properties, "utcOffsetSec")) * steps.SECOND
     texts = _macros(end - start, step, _rate_interval(given, scrape, wanted or INTERVAL_MS * steps.MILLISECOND, step))
-    return Question(
+    return PrometheusQuery(
         expr=_MACRO.sub(lambda match: texts[match[1]], expr),
         step=step,
         start=steps.aligned(start, step, offset),

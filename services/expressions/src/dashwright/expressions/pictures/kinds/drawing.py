@@ -23,7 +23,7 @@ class Sheet:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class PanelDrawing:
     """SVG, or a Vega-Lite spec that is to become SVG of the size of the sheet."""
 
     parts: Sequence[str] = ()
@@ -40,7 +40,7 @@ class Cell:
     height: float
 
 
-class Message(Exception):
+class NothingToDraw(Exception):
     """There is nothing to draw; ``words`` say why."""
 
     def __init__(self, words: str, *, is_fault: bool = False) -> None:

@@ -10,8 +10,8 @@ from sqlglot.tokenizer_core import Token, TokenType
 from dashwright.expressions.engine.suggestion import suggestion
 from dashwright.expressions.sql.bounds import DEPTH, LENGTH, WORDS
 from dashwright.expressions.sql.functions import FUNCTIONS
-from dashwright.expressions.sql.guest import Guest
-from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, Empty, Position, Unreadable
+from dashwright.expressions.sql.mysql_grammar import GuestDialect
+from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, EmptyStatement, InvalidStatement, Position
 
 _QUERY = frozenset({"with_", "order", "limit", "offset"})
 _BINARY = frozenset({"this", "expression"})
@@ -135,10 +135,10 @@ _OPENS, _CLOSES = {TokenType.L_PAREN, TokenType.CASE}, {TokenType.R_PAREN, Token
 def parsed(text: str) -> exp.Query:
     """The tree of a statement, allowed in every part. Raises a Refusal."""
     if not text.strip():
-        raise Empty("")
+        raise EmptyStatement("")
     if len(text) > LENGTH:
-        raise Unreadable(f"it has {len(text)} characters, more than the {LENGTH} allowed; split it")
-    dialect = Guest()
+        raise InvalidStatement(f"it has {len(text)} characters, more than the {LENGTH} allowed; split it")
+    dialect = GuestDialect()
     tokens = _tokens(dialect, text)
     _look_over(text, tokens)
     try:
@@ -146,23 +146,23 @@ def parsed(text: str) -> exp.Query:
     except ParseError as error:
         raise _unparsed(error, tokens) from error
     if not isinstance(tree, exp.Query):
-        raise Unreadable("it is no SELECT")
+        raise InvalidStatement("it is no SELECT")
     for node in tree.walk():
         _allow(node)
     return tree
 
 
-def _tokens(dialect: Guest, text: str) -> list[Token]:
+def _tokens(dialect: GuestDialect, text: str) -> list[Token]:
     try:
         tokens = dialect.tokenize(text)
     except TokenError as error:
-        raise Unreadable("it cannot be split into words; is a quote or a comment left open?") from error
+        raise InvalidStatement("it cannot be split into words; is a quote or a comment left open?") from error
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
-        raise Empty("")
+        raise EmptyStatement("")
     if len(tokens) > WORDS:
-        raise Unreadable(f"it has {len(tokens)} words and signs, more than the {WORDS} allowed; split it")
+        raise InvalidStatement(f"it has {len(tokens)} words and signs, more than the {WORDS} allowed; split it")
     for token in tokens:
         # sqlglot would read notes on its nodes out of them.
         token.comments = []
@@ -179,14 +179,14 @@ def _look_over(text: str, tokens: list[Token]) -> None:
     for token in tokens:
         place = (token.line, _column(token))
         if token.token_type is TokenType.SEMICOLON:
-            raise Unreadable("it is more than one statement", place)
+            raise InvalidStatement("it is more than one statement", place)
         _look_between(text, end, token.start)
         if token.token_type in _BLOCKED:
             raise Blocked(token.text.upper().split(" ")[0], place)
         end = token.end + 1
         depth += (token.token_type in _OPENS) - (token.token_type in _CLOSES)
         if depth > DEPTH:
-            raise Unreadable(f"it nests deeper than {DEPTH} levels; name a part of it in a WITH clause", place)
+            raise InvalidStatement(f"it nests deeper than {DEPTH} levels; name a part of it in a WITH clause", place)
     _look_between(text, end, len(text))
 
 
@@ -201,14 +201,14 @@ def _column(token: Token) -> int:
     return token.col - (token.end - token.start)
 
 
-def _unparsed(error: ParseError, tokens: Iterable[Token]) -> Unreadable:
+def _unparsed(error: ParseError, tokens: Iterable[Token]) -> InvalidStatement:
     if not error.errors:
-        return Unreadable(str(error))
+        return InvalidStatement(str(error))
     first = error.errors[0]
     near, line, column = first.get("highlight"), first.get("line"), first.get("col")
     why = str(first.get("description") or "it cannot be parsed")
     position = (line, column - max(len(near or ""), 1) + 1) if line and column else None
-    return Unreadable(f"{why[:1].lower()}{why[1:]}" + (f", near '{near}'" if near else "") + _misspelt(tokens), position)
+    return InvalidStatement(f"{why[:1].lower()}{why[1:]}" + (f", near '{near}'" if near else "") + _misspelt(tokens), position)
 
 
 def _misspelt(tokens: Iterable[Token]) -> str:
@@ -224,7 +224,7 @@ def _allow(node: exp.Expr) -> None:
     if allowed is None:
         raise Blocked(_WORDS.get(type(node), type(node).__name__.upper()), place_of(node))
     if isinstance(node, (exp.Table, exp.Column)) and node.args.get("db"):
-        raise Unreadable("a name has at most two parts, the refId of a query and a column of it", place_of(node))
+        raise InvalidStatement("a name has at most two parts, the refId of a query and a column of it", place_of(node))
     for part, value in node.args.items():
         if value and part not in allowed:
             raise Blocked(_word(part, value), place_of(node))
@@ -238,17 +238,17 @@ def _allow(node: exp.Expr) -> None:
         case exp.Anonymous():
             _allow_call(node)
         case exp.Select() if not node.expressions:
-            raise Unreadable("a SELECT names no columns", place_of(node))
+            raise InvalidStatement("a SELECT names no columns", place_of(node))
         case exp.Group() if not (node.expressions or node.args.get("rollup")):
-            raise Unreadable("GROUP BY names no columns", place_of(node))
+            raise InvalidStatement("GROUP BY names no columns", place_of(node))
         case exp.Order() if not isinstance(node.parent, (exp.Query, exp.Window, exp.GroupConcat)):
             raise Blocked("ORDER BY", place_of(node))
         case exp.Distinct() if any(isinstance(part, exp.Star) for part in node.expressions):
-            raise Unreadable("DISTINCT takes no *", place_of(node))
+            raise InvalidStatement("DISTINCT takes no *", place_of(node))
         case exp.GroupConcat() if (separator := node.args.get("separator")) is not None and not separator.is_string:
-            raise Unreadable("SEPARATOR takes a text", place_of(node))
+            raise InvalidStatement("SEPARATOR takes a text", place_of(node))
         case exp.Window() if not _goes_over_windows(node):
-            raise Unreadable("OVER stands behind an aggregate or window function", place_of(node))
+            raise InvalidStatement("OVER stands behind an aggregate or window function", place_of(node))
         case exp.Interval() if isinstance(node.this, exp.Tuple):
             raise BlockedFunction("interval", place_of(node))
 
@@ -266,7 +266,7 @@ def _allow_table(table: exp.Table) -> None:
     if not isinstance(table.this, exp.Identifier):
         if isinstance(table.this, exp.Anonymous):
             raise BlockedFunction(table.this.name, place_of(table.this))
-        raise Unreadable("a table is the refId of a query, in backticks if it is not a plain word", place_of(table))
+        raise InvalidStatement("a table is the refId of a query, in backticks if it is not a plain word", place_of(table))
 
 
 def _allow_call(call: exp.Anonymous) -> None:
@@ -277,13 +277,13 @@ def _allow_call(call: exp.Anonymous) -> None:
         raise BlockedFunction(name, place_of(call), suggestion(name, FUNCTIONS))
     count = len(call.expressions)
     if count < function.least or (function.most is not None and count > function.most):
-        raise Unreadable(f"{name} is used as {function.usage}; here it has {count} arguments", place_of(call))
+        raise InvalidStatement(f"{name} is used as {function.usage}; here it has {count} arguments", place_of(call))
     if function.window and not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
-        raise Unreadable(f"{name} goes over a window; write {function.usage} OVER (…)", place_of(call))
+        raise InvalidStatement(f"{name} goes over a window; write {function.usage} OVER (…)", place_of(call))
     if any(isinstance(argument, exp.Distinct) for argument in call.expressions) and not function.distinct:
-        raise Unreadable(f"{name} does not take DISTINCT", place_of(call))
+        raise InvalidStatement(f"{name} does not take DISTINCT", place_of(call))
     if any(isinstance(argument, exp.Star) for argument in call.expressions) and name.lower() != "count":
-        raise Unreadable(f"{name} does not take *", place_of(call))
+        raise InvalidStatement(f"{name} does not take *", place_of(call))
 
 
 def _goes_over_windows(window: exp.Window) -> bool:

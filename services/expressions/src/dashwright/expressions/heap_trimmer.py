@@ -11,7 +11,7 @@ _DELAY: Final = 0.5
 """Seconds in which the results of the request are dropped, and within which several requests count once."""
 
 
-class FreedMemory:
+class HeapTrimmer:
     """Trims the heap a moment after a large request ended. Does nothing where the C library cannot."""
 
     def __init__(self) -> None:

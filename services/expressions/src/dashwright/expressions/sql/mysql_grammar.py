@@ -53,7 +53,7 @@ class _Parser(MySQLParser):
         return projection
 
 
-class Guest(MySQL):
+class GuestDialect(MySQL):
     """The dialect that statements are written in."""
 
     Parser = _Parser

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.bounds import bytes_of, size_of
-from dashwright.expressions.engine.convert import values_of_table
+from dashwright.expressions.engine.frame_values import values_of_table
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
@@ -17,7 +17,7 @@ _ITEM = 32
 """What the labels and frame of an item take, in points."""
 
 
-class Live:
+class HeldResults:
     """``given`` and the ``tables`` of queries are there from the start. What is ``kept`` is there to the end."""
 
     def __init__(

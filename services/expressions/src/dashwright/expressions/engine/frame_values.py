@@ -16,7 +16,7 @@ from dashwright.expressions.engine import shape
 from dashwright.expressions.engine.axis import Axis, Times
 from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
-from dashwright.expressions.engine.shape import Layout
+from dashwright.expressions.engine.shape import FrameLayout
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Numbers, Positions, Series, Values
 
@@ -72,7 +72,7 @@ def values_of_table(ref_id: str, table: Table) -> Values:
     if not frame.rows:
         return NoData()
     try:
-        if shape.layout_of(frame) is Layout.LONG:
+        if shape.layout_of(frame) is FrameLayout.LONG:
             return _declared("timeseries-long", table.frames)
         if shape.time_field(frame) is None and any(item.type.is_numeric for item in frame.fields):
             return _declared("numeric-long", table.frames)
@@ -167,11 +167,11 @@ def _table_rows(frame: Frame) -> Iterator[_Item]:
 
 def _undeclared_series(frames: Sequence[Frame], source_type: str) -> Values:
     if source_type == "influxdb":
-        frames = [frame for frame in frames if shape.layout_of(frame) is not Layout.NOT]
+        frames = [frame for frame in frames if shape.layout_of(frame) is not FrameLayout.NOT]
     # Frames with the same types of columns have the same layout, and those of a query are mostly alike.
     for frame in {tuple([item.type for item in frame.fields]): frame for frame in frames}.values():
         layout = shape.layout_of(frame)
-        if layout is not Layout.WIDE:
+        if layout is not FrameLayout.WIDE:
             raise BadRequest(
                 f"input data must be a wide series but got type {layout} (input refid); answer one time field and numeric fields with "
                 "labels, or declare the frame's type and typeVersion in its meta"

@@ -12,7 +12,7 @@ from dashwright.common.errors import SourceFailed
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.sources.prometheus.question import Question
+from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 
 _VALUES: Final = b'"values":'
 _OPEN: Final = _VALUES + b"[["
@@ -24,7 +24,7 @@ Points = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class Envelope:
+class PrometheusResponse:
     """An answer of the API. ``points`` are those cut out of ``data``, where their number stands in their place."""
 
     data: Any
@@ -33,7 +33,7 @@ class Envelope:
     notices: tuple[dict[str, str], ...] = ()
 
 
-def opened(body: bytes, limits: Limits) -> Envelope:
+def opened(body: bytes, limits: Limits) -> PrometheusResponse:
     """Raises SourceFailed where the body is no answer of Prometheus, TooLarge."""
     rest, points = _cut(body, limits)
     try:
@@ -45,7 +45,7 @@ def opened(body: bytes, limits: Limits) -> Envelope:
     status = document.get("status")
     if status == "error":
         kind, told = str(document.get("errorType") or "error"), str(document.get("error") or "without a reason")
-        return Envelope(None, (), f"{kind}: {told}"[:_TOLD])
+        return PrometheusResponse(None, (), f"{kind}: {told}"[:_TOLD])
     if status != "success":
         raise _unreadable("says neither success nor error")
     notices = [
@@ -54,14 +54,14 @@ def opened(body: bytes, limits: Limits) -> Envelope:
         for text in document.get(name) or ()
         if isinstance(text, str)
     ]
-    return Envelope(document.get("data"), points, notices=tuple(notices))
+    return PrometheusResponse(document.get("data"), points, notices=tuple(notices))
 
 
-def frames_of(envelope: Envelope, question: Question, limits: Limits) -> list[Frame]:
+def frames_of(envelope: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> list[Frame]:
     """The first frame carries what was asked, and the notices. No result is one frame without fields."""
-    frames = _Reading(envelope, question, limits).frames()
+    frames = _FrameReader(envelope, query, limits).frames()
     first, *others = frames or [Frame()]
-    meta = {**(first.meta or {}), "executedQueryString": question.executed}
+    meta = {**(first.meta or {}), "executedQueryString": query.executed}
     if envelope.notices:
         meta["notices"] = [*envelope.notices, *((first.meta or {}).get("notices") or ())]
     return [replace(first, meta=meta), *others]
@@ -104,12 +104,12 @@ def _numbers(text: bytes) -> NDArray[np.float64]:
     return numbers.reshape(-1, 2)
 
 
-class _Reading:
+class _FrameReader:
     """One answer on its way to frames."""
 
-    def __init__(self, envelope: Envelope, question: Question, limits: Limits) -> None:
+    def __init__(self, envelope: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> None:
         self._envelope = envelope
-        self._question = question
+        self._query = query
         self._limits = limits
         self._times: dict[bytes, NDArray[np.int64]] = {}
         self._latest: NDArray[np.int64] = np.empty(0, np.int64)
@@ -183,10 +183,10 @@ class _Reading:
 
     def _frame(self, declared: str, kind: str, labels: Labels, points: Points, meta: dict[str, Any] | None = None) -> Frame:
         times, values = points
-        shown = self._question.display_name(labels)
+        shown = self._query.display_name(labels)
         named = next((value for key, value in labels.pairs if key == _NAME), "Value")
         fields = (
-            Field("Time", FieldType.TIME, times, config={"interval": self._question.step / 1_000_000}),
+            Field("Time", FieldType.TIME, times, config={"interval": self._query.step / 1_000_000}),
             Field(named, FieldType.FLOAT64, values, labels=labels, config={"displayNameFromDS": shown} if shown else None),
         )
         return Frame(fields, meta=meta or _meta(declared, kind))

@@ -24,7 +24,7 @@ _CONTEXTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class HttpCredentials:
     """``server_name``: whom the certificate must name, where that is not the host of the address."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -32,16 +32,18 @@ class Access:
     server_name: str = ""
 
 
-class Accesses:
+class CredentialsCache:
     """Credentials of records, the latest kept: reading certificates takes time, and connections are shared by the TLS they use."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[int, int, int], Access] = OrderedDict()
+        self._known: OrderedDict[tuple[int, int, int], HttpCredentials] = OrderedDict()
 
-    def of(self, record: SourceRecord) -> Access:
+    def of(self, record: SourceRecord) -> HttpCredentials:
         """Raises BadRequest for what cannot be used. No text of an error has a secret in it."""
         key = record.org_id, record.id, record.version
-        access = self._known.pop(key, None) or Access(_headers(record), _tls(record), str(record.json_data.get("serverName") or ""))
+        access = self._known.pop(key, None) or HttpCredentials(
+            _headers(record), _tls(record), str(record.json_data.get("serverName") or "")
+        )
         self._known[key] = access
         if len(self._known) > _CONTEXTS:
             self._known.popitem(last=False)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import FieldType
 from dashwright.expressions.engine.values import Mask
-from dashwright.expressions.sql.relation import Column, Relation
+from dashwright.expressions.sql.relation import Relation, RelationColumn
 
 _ALIGNED = 64
 _LARGEST_TEXT = 2**31 - 1
@@ -96,7 +96,7 @@ def _text_sizes(texts: Sequence[str | None] | NDArray[Any]) -> Iterator[int]:
                 yield len(text.encode(errors="replace")) - len(text)
 
 
-class Layout:
+class BufferLayout:
     """Where each buffer of some tables will lie: ``tables`` tells the child, ``parts`` are what is written, ``size`` all of it."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
@@ -107,7 +107,7 @@ class Layout:
     def _table(self, name: str, relation: Relation) -> dict[str, Any]:
         return {"name": name, "rows": relation.rows, "columns": [self._column(column) for column in relation.columns]}
 
-    def _column(self, column: Column) -> dict[str, Any]:
+    def _column(self, column: RelationColumn) -> dict[str, Any]:
         told: dict[str, Any] = {"name": column.name, "type": column.type.value}
         if column.nulls is not None:
             told["valid"] = self._placed(np.packbits(~column.nulls, bitorder="little").data)
@@ -121,7 +121,7 @@ class Layout:
                 return told | self._plain_texts([orjson.dumps(document).decode() for document in documents])
         return told | {"values": self._placed(np.ascontiguousarray(column.values).data)}
 
-    def _texts(self, column: Column) -> dict[str, Any]:
+    def _texts(self, column: RelationColumn) -> dict[str, Any]:
         if column.texts is None:
             return self._plain_texts(_without_nulls(column.values.tolist(), column.nulls, ""))
         dictionary = {"rows": len(column.texts)} | self._plain_texts(column.texts)

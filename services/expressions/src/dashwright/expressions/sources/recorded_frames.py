@@ -15,14 +15,14 @@ from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.sources.source import Source
 
 
-class Recorded(Source):
+class RecordedFrames(Source):
     """Answers each query by its refId, whatever its data source and the time range."""
 
     def __init__(self, frames: Mapping[str, Sequence[Frame]]) -> None:
         self._frames = frames
 
     @classmethod
-    def of_answer(cls, text: bytes) -> "Recorded":
+    def of_answer(cls, text: bytes) -> "RecordedFrames":
         """The frames of an answer of ``/api/ds/query``, ``{"results": {refId: {"frames": […]}}}``. Raises BadRequest."""
         try:
             document = orjson.loads(text)
