@@ -4,15 +4,19 @@ import json
 import re
 from contextlib import suppress
 from time import process_time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from dashwright.api.domain import job_rules, submissions
 from dashwright.api.domain.submissions import NO_METADATA, JobSubmission, parse_json, read, read_jobs
 from dashwright.common.errors import BadRequest, Invalid
-from dashwright.common.models.provisioning import Action
+from dashwright.common.models.causes import causes_of
+from dashwright.common.models.provisioning import Action, JobSpec
 
 SYNC = {"action": "sync", "repository": "r", "sync": {}}
 
@@ -42,6 +46,47 @@ def test_the_repository_of_the_path_wins() -> None:
     """Below a repository every spec is about that one, whatever it names."""
     assert submit({**SYNC, "repository": "other"}, repository="r").specs[0].repository == "r"
     assert submit({"sync": {}}, repository="r").specs[0].repository == "r"
+
+
+def test_a_valid_job_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body is parsed to a tree, and the spec is validated on that tree: no JSON is written and parsed again."""
+    parsed = []
+
+    def loads(body: bytes) -> Any:
+        parsed.append(body)
+        return json.loads(body)
+
+    monkeypatch.setattr(submissions, "orjson", SimpleNamespace(loads=loads))
+    monkeypatch.setattr(JobSpec, "model_validate_json", pytest.fail)
+    monkeypatch.setattr(job_rules, "write_json", pytest.fail)
+    body = json.dumps([SYNC, {"repository": "r", "push": {"path": "p"}}, {"repository": "r", "pr": {"pr": 7}}]).encode()
+    assert len(read_jobs(parse_json(body), "default").specs) == 3
+    assert parsed == [body]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["action", "repository", "pr", "export", "push", "sync", "pull"]),
+        st.recursive(
+            st.sampled_from(["sync", "export", "", "r" * 300, 0, -1, 2**31, 2**63, 1.0, 1.5, True, None]),
+            lambda inner: (
+                st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["pr", "ref", "path", "history"]), inner, max_size=3)
+            ),
+            max_leaves=6,
+        ),
+    )
+)
+def test_a_tree_is_judged_as_its_json_text_is(value: dict[str, Any]) -> None:
+    """A tree is accepted, and refused for the same causes, as its JSON text would be."""
+    try:
+        expected: Any = JobSpec.model_validate_json(json.dumps(value))
+    except ValidationError as error:
+        expected = causes_of(error)
+    try:
+        found: Any = job_rules.validated(value)
+    except ValidationError as error:
+        found = causes_of(error)
+    assert found == expected
 
 
 @pytest.mark.parametrize(

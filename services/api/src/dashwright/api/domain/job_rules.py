@@ -36,11 +36,20 @@ def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | 
             return [Cause(f"{prefix}action", "FieldValueRequired", "Required value: one of export, pr, sync")], None
         value = {**value, "action": blocks[0]}
     try:
-        spec = JobSpec.model_validate_json(write_json(value))
+        spec = validated(value)
     except ValidationError as error:
         return [Cause(prefix + cause.field, cause.reason, cause.message) for cause in causes_of(error) or ()], None
     faults = list(_faults(spec, value, prefix))
     return faults, None if faults else spec
+
+
+def validated(value: Mapping[str, Any]) -> JobSpec:
+    """Return the spec that a JSON tree holds. Raises ValidationError."""
+    try:
+        return JobSpec.model_validate(value)
+    except ValidationError:
+        # Clients know the faults in the words of JSON ("object", "array"), which pydantic uses only for JSON text.
+        return JobSpec.model_validate_json(write_json(value))
 
 
 def _given_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:

@@ -4,8 +4,6 @@ import uuid
 from dataclasses import replace
 from typing import Any, Final
 
-import orjson
-
 from dashwright.api.domain import submissions
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
@@ -51,7 +49,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
         return await _submit(jobs, call, await _options_of(call, Action.EXPORT))
 
     async def submit(call: Call) -> Response:
-        return await _submit(jobs, call, _jobs_of(call, await call.body()))
+        return await _submit(jobs, call, _jobs_of(call, submissions.parse_json(await call.body())))
 
     async def recent(call: Call) -> Response:
         found = await jobs.of_repository(call.parameters["namespace"], call.parameters["name"], limit=_LISTED)
@@ -136,15 +134,12 @@ def _read_operation(identifier: str, summary: str, answer: Any) -> Operation:
 async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
     """Return the job that the options of an action ask for; an empty body stands for the defaults."""
     body = await call.body()
-    try:
-        asked = orjson.loads(body) if body.strip() else {}
-    except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is not JSON: {error}") from error
-    return _jobs_of(call, orjson.dumps({"action": action.value, action.value: asked}))
+    value = submissions.parse_json(body) if body.strip() else {}
+    return _jobs_of(call, {"action": action.value, action.value: value})
 
 
-def _jobs_of(call: Call, body: bytes) -> submissions.JobSubmission:
-    return submissions.read_jobs(submissions.parse_json(body), call.parameters["namespace"], repository=call.parameters["name"])
+def _jobs_of(call: Call, tree: Any) -> submissions.JobSubmission:
+    return submissions.read_jobs(tree, call.parameters["namespace"], repository=call.parameters["name"])
 
 
 async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Response:
