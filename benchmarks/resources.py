@@ -107,7 +107,7 @@ async def fill(database_url: str, namespace: str, count: int, *, panels: int) ->
         for first in range(0, count, 5_000):
             writes = [_write_of(number, panels) for number in range(first, min(first + 5_000, count))]
             async with database.transaction() as connection:
-                staging = resources.Staging(connection)
+                staging = resources.StagedWrites(connection)
                 await staging.open()
                 await staging.add(writes)
                 await resources.lock(connection)

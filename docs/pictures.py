@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Final, Literal
 
-from dashwright.common.models.pictures import DrawRequest
+from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.pictures.picture import draw
@@ -26,7 +26,7 @@ async def main() -> None:
     spec = json.loads(EXAMPLE.read_text())
     plotter = Plotter()
     for theme in THEMES:
-        request = DrawRequest(spec=spec, from_="1767225600000", to="1767247200000", width=1000, theme=theme)
+        request = PictureRequest(spec=spec, from_="1767225600000", to="1767247200000", width=1000, theme=theme)
         picture = await draw(request, QueryContext(org_id=1), queries.QuerySettings(), plotter, time.monotonic() + 60)
         (PICTURES / f"{EXAMPLE.stem}-{theme}.png").write_bytes(picture.body)
     await plotter.stop()

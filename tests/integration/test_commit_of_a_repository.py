@@ -12,7 +12,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import repositories, resources
-from dashwright.common.stores.repositories import Fault, Kept
+from dashwright.common.stores.repositories import QuarantineEntry, StoredCommit
 from dashwright.jobs_worker.adapters.store import StoredResources
 from dashwright.jobs_worker.domain.objects import Key
 
@@ -29,18 +29,18 @@ async def test_a_commit_is_that_of_one_generation(database: Database) -> None:
     """The newest one counts, an empty one is none, and it goes with the repository."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
-        assert await repositories.kept(connection, uid, generation=3) == Kept(0, None)
+        assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
         for edition, commit in enumerate(("c1", "c2")):
             assert await repositories.note_commit(connection, uid, commit, generation=3, edition=edition)
-            assert await repositories.kept(connection, uid, generation=3) == Kept(edition + 1, commit)
-        assert await repositories.kept(connection, uid, generation=4) == Kept(2, None)
+            assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(edition + 1, commit)
+        assert await repositories.stored_commit(connection, uid, generation=4) == StoredCommit(2, None)
         assert await repositories.note_commit(connection, uid, "", generation=3, edition=2)
-        assert await repositories.kept(connection, uid, generation=3) == Kept(3, None)
+        assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(3, None)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_commit") == 0
         assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3)
-        assert await repositories.kept(connection, uid, generation=3) == Kept(0, None)
+        assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
 
 
 async def test_an_older_edition_notes_nothing(database: Database) -> None:
@@ -50,7 +50,7 @@ async def test_an_older_edition_notes_nothing(database: Database) -> None:
         assert await repositories.note_commit(connection, uid, "c1", generation=3, edition=0)
         for edition in (0, 2):
             assert not await repositories.note_commit(connection, uid, "other", generation=3, edition=edition)
-        assert await repositories.kept(connection, uid, generation=3) == Kept(1, "c1")
+        assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(1, "c1")
 
 
 async def test_quarantine_is_that_of_the_paths_looked_at(database: Database) -> None:
@@ -59,13 +59,15 @@ async def test_quarantine_is_that_of_the_paths_looked_at(database: Database) -> 
     long = "ü" * 5000 + ".json"
     later = NOW + timedelta(hours=1)
     async with database.connection() as connection:
-        first = [Fault(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long)]
+        first = [QuarantineEntry(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long)]
         await repositories.quarantine(connection, uid, first, among=None)
         assert await repositories.faults(connection, uid) == first
         assert await repositories.faults(connection, uid, most=2) == first[:2]
-        await repositories.quarantine(connection, uid, [Fault("b.json", "n", "worse", "", "", later)], among={long, "b.json", "c.json"})
-        assert await repositories.faults(connection, uid) == [first[0], Fault("b.json", "n", "worse", "", "", NOW)]
-        await repositories.quarantine(connection, uid, [Fault("c.json", "", "bad", "", "", later)], among=None)
+        await repositories.quarantine(
+            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], among={long, "b.json", "c.json"}
+        )
+        assert await repositories.faults(connection, uid) == [first[0], QuarantineEntry("b.json", "n", "worse", "", "", NOW)]
+        await repositories.quarantine(connection, uid, [QuarantineEntry("c.json", "", "bad", "", "", later)], among=None)
         assert [fault.path for fault in await repositories.faults(connection, uid)] == ["c.json"]
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
@@ -79,10 +81,12 @@ async def test_a_difference_from_another_commit_makes_none_whole(database: Datab
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         await repositories.note_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
-        assert await repositories.note_commit(connection, uid, "c2", generation=3, edition=1, since="c1", entries=-2) == Kept(2, "c2", 8)
-        assert await repositories.note_commit(connection, uid, "c3", generation=3, edition=2, since="c1") == Kept(3, None, 8)
-        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3, since="c3") == Kept(4, None, 8)
-        assert await repositories.note_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == Kept(5, "c5", 7)
+        assert await repositories.note_commit(connection, uid, "c2", generation=3, edition=1, since="c1", entries=-2) == StoredCommit(
+            2, "c2", 8
+        )
+        assert await repositories.note_commit(connection, uid, "c3", generation=3, edition=2, since="c1") == StoredCommit(3, None, 8)
+        assert await repositories.note_commit(connection, uid, "c4", generation=3, edition=3, since="c3") == StoredCommit(4, None, 8)
+        assert await repositories.note_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == StoredCommit(5, "c5", 7)
 
 
 async def test_what_came_from_a_path_is_found(database: Database) -> None:

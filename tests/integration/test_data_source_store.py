@@ -12,7 +12,7 @@ from dashwright.common.errors import AlreadyExists, Conflict, SourceFailed
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.secrets import SecretBox
 from dashwright.common.stores import data_sources, quotas
-from dashwright.common.stores.data_sources import Fields, Stored
+from dashwright.common.stores.data_sources import Fields, StoredDataSource
 from dashwright.common.stores.quotas import QuotaReached
 
 BOX = SecretBox.of("the key")
@@ -30,7 +30,7 @@ async def use(database: Database) -> DataSources:
 
 
 @pytest.fixture
-async def prometheus(use: DataSources) -> Stored:
+async def prometheus(use: DataSources) -> StoredDataSource:
     fields = Fields("Prometheus", "prometheus", uid="p", url="http://x:9090", user="u", database="d", json_data={"httpMethod": "POST"})
     return await use.create(ACTOR, fields, {"basicAuthPassword": "hunter22", "token": "glsa"})
 
@@ -51,7 +51,7 @@ async def secrets(database: Database, uid: str, *, org_id: int = 1, box: SecretB
     return dict(record.secrets)
 
 
-async def test_a_worker_finds_it_with_readable_secrets(database: Database, prometheus: Stored) -> None:
+async def test_a_worker_finds_it_with_readable_secrets(database: Database, prometheus: StoredDataSource) -> None:
     """By uid, in its organization only; its text shows no secret."""
     async with database.connection() as connection:
         record = await data_sources.find(connection, BOX, 1, "p")
@@ -93,7 +93,7 @@ async def test_another_key_is_noticed(database: Database) -> None:
         assert await data_sources.count_foreign(connection, BOX) == 0
 
 
-async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: Stored) -> None:
+async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
     """An empty one is removed, another replaced, one without its key kept as it is; the version grows."""
     changed = await use.change(ACTOR, prometheus.id, become(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
@@ -103,7 +103,7 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, u
     assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
 
 
-async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: Stored) -> None:
+async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
     """They are sealed for the new one; without their key the uid cannot change, unless all of them come anew."""
     moved = Fields("Prometheus", "prometheus", uid="q")
     lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
@@ -128,17 +128,19 @@ async def test_two_who_make_the_default_at_once(database: Database, use: DataSou
 async def test_two_who_take_one_name_at_once(use: DataSources) -> None:
     """One gets it, the others are told; the same for uids."""
     made = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
-    assert [type(result) for result in made if not isinstance(result, Stored)] == [AlreadyExists] * 5
+    assert [type(result) for result in made if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
     made = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
-    assert [str(result) for result in made if not isinstance(result, Stored)] == ["data source with the same uid already exists"] * 5
+    assert [str(result) for result in made if not isinstance(result, StoredDataSource)] == [
+        "data source with the same uid already exists"
+    ] * 5
 
 
-async def test_two_who_change_what_both_have_seen(use: DataSources, prometheus: Stored) -> None:
+async def test_two_who_change_what_both_have_seen(use: DataSources, prometheus: StoredDataSource) -> None:
     """The second is told to look again; without a version, or with one from the future, it is changed."""
     results = await asyncio.gather(
         *(use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=1) for _ in range(5)), return_exceptions=True
     )
-    assert [type(result) for result in results if not isinstance(result, Stored)] == [Conflict] * 4
+    assert [type(result) for result in results if not isinstance(result, StoredDataSource)] == [Conflict] * 4
     for version in (2, None, 0, 2**63 - 1):
         await use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=version)
 
@@ -148,8 +150,8 @@ async def test_no_more_are_made_than_there_may_be(database: Database, use: DataS
     """Also where many try at once; what there is can be changed at the limit, and a place that is freed is taken again."""
     limited = DataSources(database, BOX, QuotaRules(defaults=limits))
     made = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
-    stored = [result for result in made if isinstance(result, Stored)]
-    assert (len(stored), [type(result) for result in made if not isinstance(result, Stored)]) == (3, [QuotaReached] * 5)
+    stored = [result for result in made if isinstance(result, StoredDataSource)]
+    assert (len(stored), [type(result) for result in made if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
     await limited.change(ACTOR, stored[0].id, become(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
     await limited.remove(ACTOR, stored[1].id)
     await limited.create(ACTOR, Fields("again", "x"), {})
@@ -159,7 +161,7 @@ async def test_no_more_are_made_than_there_may_be(database: Database, use: DataS
     assert [quota.used for quota in found if quota.target == "data_source"] == [3]
 
 
-async def test_what_is_deleted_takes_all_that_was_its_own(database: Database, use: DataSources, prometheus: Stored) -> None:
+async def test_what_is_deleted_takes_all_that_was_its_own(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
     """Its secrets, and the grants on it; those on others stay. So does a uid that changes, but for the secrets."""
     other = await use.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
     await sql(database, """insert into "user" (login, email, org_id) values ('u', 'u', 1)""")

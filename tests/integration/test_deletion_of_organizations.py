@@ -63,7 +63,7 @@ async def fill(database: Database, namespace: str, count: int) -> None:
         for number in range(count)
     ]
     async with database.transaction() as connection:
-        staging = resources.Staging(connection)
+        staging = resources.StagedWrites(connection)
         await staging.open()
         await staging.add(writes)
         await staging.write(namespace, actor="user:1", now=Clock().now())

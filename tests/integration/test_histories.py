@@ -56,10 +56,10 @@ async def throw_away(database: Database, name: str) -> None:
 async def restore(database: Database, name: str) -> None:
     """Makes again what is in the trash, unless something else has its name by now."""
     async with database.transaction() as connection:
-        items = await histories.trashed(connection, DASHBOARD, "default", name=name, limit=1)
+        items = await histories.list_trash(connection, DASHBOARD, "default", name=name, limit=1)
         if not items or await resources.version(connection, DASHBOARD, "default", name) is not None:
             return
-        taken = await histories.take_back(connection, DASHBOARD, "default", name, str(items[0].uid))
+        taken = await histories.restore(connection, DASHBOARD, "default", name, str(items[0].uid))
         assert taken is not None
         write = resources.Write(DASHBOARD, name, '{"title":"again"}', "v2alpha1", extract=Extract("again"))
         write = replace(write, uid=taken.uid, generation=taken.generation + 1, number=taken.number)
@@ -126,10 +126,12 @@ async def test_what_was_deleted_lies_in_the_trash(database: Database) -> None:
         await save(database, name, "T", folder="f" if name == "b" else "")
         await throw_away(database, name)
     async with database.connection() as connection:
-        first = await histories.trashed(connection, DASHBOARD, "default", limit=2)
-        rest = await histories.trashed(connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2)
-        named = await histories.trashed(connection, DASHBOARD, "default", name="b", limit=2)
-        seen = [len(await histories.trashed(connection, DASHBOARD, "default", limit=9, deleted_by=f"user:{number}")) for number in (1, 2)]
+        first = await histories.list_trash(connection, DASHBOARD, "default", limit=2)
+        rest = await histories.list_trash(connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2)
+        named = await histories.list_trash(connection, DASHBOARD, "default", name="b", limit=2)
+        seen = [
+            len(await histories.list_trash(connection, DASHBOARD, "default", limit=9, deleted_by=f"user:{number}")) for number in (1, 2)
+        ]
     assert [item.name for item in (*first, *rest)] == ["a", "a", "b"]
     assert [item.uid for item in named] == [item.uid for item in rest]
     assert seen == [0, 3]
@@ -143,9 +145,9 @@ async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) ->
     uid = await save(database, "a", "one", "two")
     await throw_away(database, "a")
     async with database.transaction() as connection:
-        assert await histories.take_back(connection, DASHBOARD, "default", "b", str(uid)) is None
-        taken = await histories.take_back(connection, DASHBOARD, "default", "a", str(uid))
-        assert await histories.take_back(connection, DASHBOARD, "default", "a", str(uid)) is None
+        assert await histories.restore(connection, DASHBOARD, "default", "b", str(uid)) is None
+        taken = await histories.restore(connection, DASHBOARD, "default", "a", str(uid))
+        assert await histories.restore(connection, DASHBOARD, "default", "a", str(uid)) is None
     assert taken is not None
     assert (taken.uid, taken.generation) == (uid, 2)
 
@@ -159,7 +161,7 @@ async def test_what_is_deleted_twice_lies_there_as_it_was_last(database: Databas
         await resources.create(connection, "default", write, actor="user:1", now=NOW)
     await throw_away(database, "a")
     async with database.connection() as connection:
-        (item,) = await histories.trashed(connection, DASHBOARD, "default", limit=9)
+        (item,) = await histories.list_trash(connection, DASHBOARD, "default", limit=9)
     assert (item.uid, item.generation, item.title) == (uid, 2, "two")
 
 
@@ -233,10 +235,10 @@ async def test_the_trash_is_emptied_in_time(database: Database, changes_for: tim
     await throw_away(database, "a")
     await clean(database, changes_for=changes_for)
     async with database.connection() as connection:
-        assert len(await histories.trashed(connection, DASHBOARD, "default", limit=9)) == 1
+        assert len(await histories.list_trash(connection, DASHBOARD, "default", limit=9)) == 1
     await clean(database, changes_for=changes_for, trash_for=AT_ONCE)
     async with database.connection() as connection:
-        assert await histories.trashed(connection, DASHBOARD, "default", limit=9) == []
+        assert await histories.list_trash(connection, DASHBOARD, "default", limit=9) == []
         assert await kept(connection, uid) == left
 
 
@@ -252,7 +254,7 @@ async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> 
         hour = timedelta(hours=1)
         await Cleaner(database, history=1, versions=versions, results=hour, changes=hour, trash=timedelta(days=days)).clean()
         async with database.connection() as connection:
-            assert (await kept(connection, uid), len(await histories.trashed(connection, DASHBOARD, "default", limit=9))) == left
+            assert (await kept(connection, uid), len(await histories.list_trash(connection, DASHBOARD, "default", limit=9))) == left
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -24,7 +24,7 @@ def new(
     return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
 
 
-async def submit(database: Database, *wanted: jobs.NewJob) -> jobs.Submitted:
+async def submit(database: Database, *wanted: jobs.NewJob) -> jobs.SubmissionResult:
     async with database.connection() as connection:
         return await jobs.submit(connection, JOB, wanted, submitted_by={"uid": "user:1"}, headers={"traceparent": "t"})
 
@@ -138,7 +138,7 @@ async def test_a_lapsed_job_is_taken_up_again(database: Database) -> None:
     async with database.transaction() as connection:
         (lapsed,) = await jobs.lapsed(connection, limit=10)
         await jobs.lock(connection)
-        (wakeup,) = await jobs.take_up_again(connection, lapsed)
+        (wakeup,) = await jobs.requeue_lapsed(connection, lapsed)
     assert str(uid) in wakeup.body
     assert await state(database, uid) == "pending"
     assert await finish(database, uid, owner) is None
@@ -156,7 +156,7 @@ async def test_a_lease_renewed_meanwhile_is_left_alone(database: Database) -> No
         (lapsed,) = await jobs.lapsed(connection, limit=10)
         await jobs.renew(connection, uid, owner=owner, lease=LEASE)
         await jobs.lock(connection)
-        assert await jobs.take_up_again(connection, lapsed) == []
+        assert await jobs.requeue_lapsed(connection, lapsed) == []
         assert await jobs.end_lapsed(connection, lapsed, status=b"{}") is None
     assert await state(database, uid) == "working"
 

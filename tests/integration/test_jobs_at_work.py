@@ -242,14 +242,14 @@ async def test_a_job_that_cannot_be_rescued_does_not_hold_up_the_others(
     floor = Floor(database, broker, Scripted(succeed))
     rescuer = Rescuer(database, floor.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
     stuck, free = await lapse(floor, "stuck"), await lapse(floor, "free")
-    original = jobs.take_up_again
+    original = jobs.requeue_lapsed
 
     async def take_up_again(connection: Connection, job: StoredJob) -> Sequence[outbox.Wakeup]:
         if job.uid == stuck:
             raise Unavailable("a statement took too long")
         return await original(connection, job)
 
-    monkeypatch.setattr(jobs, "take_up_again", take_up_again)
+    monkeypatch.setattr(jobs, "requeue_lapsed", take_up_again)
     before = metrics.jobs_taken_up_again._value.get()
     with structlog.testing.capture_logs() as logs:
         await rescuer.rescue()

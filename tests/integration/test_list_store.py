@@ -17,7 +17,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import changes, resources
 from dashwright.common.stores.changes import StreamName
-from dashwright.common.stores.resources import Stored, Write
+from dashwright.common.stores.resources import StoredObject, Write
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES = ["a", "B", "c-1", "c.2", "Z", "ä"]
@@ -42,10 +42,10 @@ async def remove(connection: Connection, name: str) -> None:
     await write(connection, "delete from resource where resource = 'dashboards' and name = $1", name)
 
 
-async def everything(connection: Connection, **options: Any) -> list[Stored]:
+async def everything(connection: Connection, **options: Any) -> list[StoredObject]:
     """All pages of one object each at the newest version, or the one given."""
     at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS)
-    found: list[Stored] = []
+    found: list[StoredObject] = []
     after: str | None = ""
     while after is not None:
         page = await lists.page(connection, DASHBOARD, "default", at=at, after=after, limit=1, **options)
@@ -86,7 +86,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[s
             for step in before:
                 await _do(connection, step)
             at = await changes.head(connection, StreamName.OBJECTS)
-            found: list[Stored] = []
+            found: list[StoredObject] = []
             after: str | None = ""
             for step in (*meanwhile, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
@@ -114,7 +114,7 @@ async def _do(connection: Connection, step: tuple[str, ...]) -> None:
             await write(connection, "update resource set status = $2 where resource = 'dashboards' and name = $1", name, status)
 
 
-def _told(item: Stored) -> tuple[Any, ...]:
+def _told(item: StoredObject) -> tuple[Any, ...]:
     return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
 
 

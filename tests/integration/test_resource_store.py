@@ -25,7 +25,7 @@ def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Writ
 
 async def put(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
     async with database.transaction() as connection:
-        staging = resources.Staging(connection)
+        staging = resources.StagedWrites(connection)
         await staging.open()
         await staging.add(writes)
         await resources.lock(connection)
@@ -135,7 +135,7 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
     """A status write is an event with a new version; generation and history stay. The same status again is nothing."""
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
 
-    def succeed(status: RepositoryStatus, stored: resources.Stored) -> None:
+    def succeed(status: RepositoryStatus, stored: resources.StoredObject) -> None:
         status.sync.state = SyncState.SUCCESS
         status.observed_generation = stored.generation
 

@@ -23,7 +23,7 @@ async def uid(database: Database) -> uuid.UUID:
 async def stored(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
     """Commits that are stored one after the other; an empty one is not stored whole."""
     for commit in commits:
-        edition = (await repositories.kept(connection, uid, generation=1)).edition
+        edition = (await repositories.stored_commit(connection, uid, generation=1)).edition
         assert await repositories.note_commit(connection, uid, commit, generation=1, edition=edition)
         if commit:
             await revisions.note(connection, uid, commit, job=None, now=NOW)
@@ -51,9 +51,9 @@ async def test_where_a_rollback_goes(database: Database, uid: uuid.UUID, commits
     """To what was stored before what is stored now (capital), past what was gone back from (after a hyphen); ``_`` is not stored whole."""
     async with database.connection() as connection:
         await stored(connection, uid, *(commit.strip("_") for commit in commits))
-        found = await revisions.listed(connection, uid)
+        found = await revisions.list_all(connection, uid)
     shown = "".join(("-" if item.withdrawn else "") + (item.ref.upper() if item.current else item.ref) for item in found)
-    target = revisions.before(found)
+    target = revisions.previous(found)
     assert (shown, target.ref if target else None) == (known, before)
 
 
@@ -63,28 +63,28 @@ async def test_so_many_are_kept(database: Database, uid: uuid.UUID) -> None:
     async with database.connection() as connection:
         for number in range(revisions.MOST_KEPT + 3):
             await revisions.note(connection, uid, f"c{number}", job=job, now=NOW + timedelta(seconds=number))
-        found = await revisions.listed(connection, uid)
+        found = await revisions.list_all(connection, uid)
         assert [item.ref for item in found] == [f"c{number}" for number in range(revisions.MOST_KEPT + 2, 2, -1)]
         assert (found[0].at, found[0].job) == (NOW + timedelta(seconds=revisions.MOST_KEPT + 2), job)
-        await revisions.hold(connection, uid, "c1", generation=1)
+        await revisions.hold_at(connection, uid, "c1", generation=1)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         assert await connection.fetchval("select count(*) from repository_revision") == 0
         assert await connection.fetchval("select count(*) from repository_hold") == 0
         await revisions.note(connection, uid, "late", job=job, now=NOW)
-        await revisions.hold(connection, uid, "late", generation=1)
-        assert list(await revisions.listed(connection, uid)) == []
+        await revisions.hold_at(connection, uid, "late", generation=1)
+        assert list(await revisions.list_all(connection, uid)) == []
 
 
 async def test_a_hold_is_that_of_one_generation(database: Database, uid: uuid.UUID) -> None:
     """A changed spec ends it, the newest one counts, and it can be let go."""
     async with database.connection() as connection:
         for head in ("a", "b"):
-            await revisions.hold(connection, uid, head, generation=3)
-            assert await revisions.held(connection, uid, generation=3) == head
-        assert await revisions.held(connection, uid, generation=4) is None
+            await revisions.hold_at(connection, uid, head, generation=3)
+            assert await revisions.held_head(connection, uid, generation=3) == head
+        assert await revisions.held_head(connection, uid, generation=4) is None
         await revisions.release(connection, uid)
-        assert await revisions.held(connection, uid, generation=3) is None
+        assert await revisions.held_head(connection, uid, generation=3) is None
 
 
 @pytest.mark.parametrize(

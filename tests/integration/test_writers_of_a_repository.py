@@ -21,7 +21,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import State
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, repositories, resources
-from dashwright.common.stores.repositories import Kept
+from dashwright.common.stores.repositories import StoredCommit
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.spool import FileSpool
@@ -47,7 +47,7 @@ async def repository(database: Database) -> Repository:
 
 async def edition(database: Database, repository: Repository) -> int:
     async with database.connection() as connection:
-        return (await repositories.kept(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
+        return (await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)).edition
 
 
 async def title(stored: StoredResources) -> str:
@@ -184,8 +184,12 @@ async def test_a_sync_that_is_always_overtaken_ends(database: Database, reposito
     assert await edition(database, repository) == 5
 
 
-@pytest.mark.parametrize(("growth", "outcome"), [(1, Kept(2, "c2", 1000)), (2, Kept(1, "c1", 999))], ids=["the-last", "one-more"])
-async def test_a_difference_may_not_lead_beyond_the_bound(database: Database, repository: Repository, growth: int, outcome: Kept) -> None:
+@pytest.mark.parametrize(
+    ("growth", "outcome"), [(1, StoredCommit(2, "c2", 1000)), (2, StoredCommit(1, "c1", 999))], ids=["the-last", "one-more"]
+)
+async def test_a_difference_may_not_lead_beyond_the_bound(
+    database: Database, repository: Repository, growth: int, outcome: StoredCommit
+) -> None:
     """Of 1000 files and directories; where there would be more, everything is listed, and that says what is too much."""
     uid = uuid.UUID(repository.uid)
     async with database.connection() as connection:
@@ -193,4 +197,4 @@ async def test_a_difference_may_not_lead_beyond_the_bound(database: Database, re
     with pytest.raises(TooLarge) if outcome.commit == "c1" else nullcontext():
         await run(database, Grown(growth))
     async with database.connection() as connection:
-        assert await repositories.kept(connection, uid, generation=1) == outcome
+        assert await repositories.stored_commit(connection, uid, generation=1) == outcome

@@ -9,15 +9,15 @@ from dashwright.common.messaging import rpc_wire
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.repository_calls import (
-    ChangeAnswer,
     ChangeMethod,
     ChangeRequest,
+    ChangeResponse,
     CommitAuthor,
-    EditAnswer,
     EditedObject,
     EditRequest,
-    FileAnswer,
+    EditResponse,
     FileRequest,
+    FileResponse,
     FilesRequest,
 )
 from dashwright.common.models.repository_views import FileList
@@ -48,28 +48,28 @@ class Calls:
         found = FileList.model_validate_json(await self._ask(FilesRequest(namespace="default", name=self._name, path=path, ref=ref)))
         return {item.path: item.hash for item in found.items}
 
-    async def file(self, path: str, ref: str = "") -> FileAnswer:
-        return FileAnswer.model_validate_json(await self._ask(FileRequest(namespace="default", name=self._name, path=path, ref=ref)))
+    async def file(self, path: str, ref: str = "") -> FileResponse:
+        return FileResponse.model_validate_json(await self._ask(FileRequest(namespace="default", name=self._name, path=path, ref=ref)))
 
-    async def asked(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeAnswer:
+    async def asked(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
         """What a change would be, or with ``base`` is. A tree as content is sent as JSON."""
         text = content if content is None or isinstance(content, str) else json.dumps(content)
         request = ChangeRequest(
             namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=self.author, **options
         )
-        return ChangeAnswer.model_validate_json(await self._ask(request))
+        return ChangeResponse.model_validate_json(await self._ask(request))
 
-    async def changed(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeAnswer:
+    async def changed(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
         """A change that is looked at, then made."""
         looked = await self.asked(method, path, content, **options)
         return await self.asked(method, path, looked.content, base=looked.base, **options)
 
-    async def edited(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditAnswer:
+    async def edited(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditResponse:
         wanted = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None
         request = EditRequest(
             namespace="default", name=self._name, path=path, checksum=checksum, edited=wanted, author=self.author, **options
         )
-        return EditAnswer.model_validate_json(await self._ask(request))
+        return EditResponse.model_validate_json(await self._ask(request))
 
     async def _ask(self, request: Shape) -> bytes:
         headers = {rpc_wire.ATTEMPT: 2} if self.is_repeated else {}
@@ -77,6 +77,6 @@ class Calls:
         return await reply.read()
 
 
-def touched(answer: ChangeAnswer | FileAnswer) -> list[tuple[str, str, str, str | None]]:
+def touched(answer: ChangeResponse | FileResponse) -> list[tuple[str, str, str, str | None]]:
     """(verb, plural, name, folder), in no order."""
     return sorted(((item.verb, item.resource, item.name, item.folder) for item in answer.touches), key=str)

@@ -30,7 +30,7 @@ async def hooked(
     assert status == 201, found
     sealing = SecretBox.of("of tests only").seal(SECRET, hook_place("default", name))
 
-    def change(status: RepositoryStatus, _: resources.Stored) -> None:
+    def change(status: RepositoryStatus, _: resources.StoredObject) -> None:
         status.health = HealthStatus(healthy=healthy, checked=1, message=None if healthy else ["branch not found"])
         if sealed:
             status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealing).decode())

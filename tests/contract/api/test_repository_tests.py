@@ -14,7 +14,7 @@ from tests.signer import SIGNER
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
-from dashwright.common.models.repository_calls import TrialAnswer
+from dashwright.common.models.repository_calls import TrialResponse
 
 TOKEN = "a-token-of-the-host"
 RESULTS = {"kind": "TestResults", "apiVersion": "provisioning.grafana.app/v0alpha1"}
@@ -154,7 +154,7 @@ async def test_a_token_travels_sealed(api: Api, broker: MemoryBroker) -> None:
 
     async def answer(request: Request) -> Reply:
         asked.append(request.body)
-        return Reply(TrialAnswer().to_json())
+        return Reply(TrialResponse().to_json())
 
     worker = RpcServer(broker, broker.topology.repositories, answer, SIGNER, prefetch=1)
     await worker.start()

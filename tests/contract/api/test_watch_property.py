@@ -96,7 +96,7 @@ async def sync(world: World) -> None:
     """Hundreds at once, which then go again."""
     for round_ in range(3):
         async with world.writing() as connection:
-            staging = resources.Staging(connection)
+            staging = resources.StagedWrites(connection)
             await staging.open()
             title = f"of sync {round_}"
             await staging.add([written(DASHBOARD, f"s{number}", title, TEAMS[number % 3]) for number in range(MANY)])

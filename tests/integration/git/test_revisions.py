@@ -54,7 +54,7 @@ class Side:
         """What came of it, and whether the difference was enough."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
-            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
+            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
         objects = self._objects(repository_of(stored), kept.edition)
         difference = None
         if incremental and kept.commit:

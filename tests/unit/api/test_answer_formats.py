@@ -15,7 +15,7 @@ from dashwright.api.resources.formats import Form, Format, IncludeObjectPolicy, 
 from dashwright.api.resources.watching.lines import bookmark_line, event_line
 from dashwright.common.errors import BadRequest, NotAcceptable
 from dashwright.common.kinds.registry import DASHBOARD, JOB, LIBRARY_PANEL, REPOSITORY
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import read_yaml
 
 JSON = Format()
@@ -25,7 +25,7 @@ METADATA = Format(Form.METADATA)
 AS_TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 AS_METADATA = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 PROTOBUF = "application/vnd.kubernetes.protobuf"
-STORED = Stored(
+STORED = StoredObject(
     DASHBOARD,
     uuid.UUID(int=1),
     "cpu",
@@ -229,7 +229,7 @@ def test_encoded_objects_are_shown_in_every_form() -> None:
 
 @pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
 @pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
-def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[list[Stored]]) -> None:
+def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[list[StoredObject]]) -> None:
     """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()

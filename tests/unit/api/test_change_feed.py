@@ -14,16 +14,16 @@ from dashwright.api.changes.timers import BOOKMARK_SECONDS, GRACE_SECONDS, Watch
 from dashwright.api.resources.watching.transitions import transition_of
 from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.stores.changes import Change, State
+from dashwright.common.stores.changes import Change, ObjectState
 
 SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.VIEWER)
 
 
-def state(label: str = "", size: int = 0) -> State:
-    return State(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
+def state(label: str = "", size: int = 0) -> ObjectState:
+    return ObjectState(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
 
 
-def change(version: int, happened: str = "ADDED", new: State | None = None, old: State | None = None) -> Change:
+def change(version: int, happened: str = "ADDED", new: ObjectState | None = None, old: ObjectState | None = None) -> Change:
     uid = uuid.UUID(int=version)
     return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, happened, new or state(), old, None, None)
 

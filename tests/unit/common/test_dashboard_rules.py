@@ -86,19 +86,19 @@ def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fie
 def test_a_classic_body_keeps_its_text_in_every_version() -> None:
     """Shown as it was sent, in v1beta1 with defaults behind it."""
     for version in DASHBOARD.versions:
-        spec = rendering.shown(DASHBOARD, stored('{"title":"T"}'), version).spec
+        spec = rendering.render(DASHBOARD, stored('{"title":"T"}'), version).spec
         assert spec.startswith('{"title":"T","annotations"' if version == "v1beta1" else '{"title":"T"}')
-    assert orjson.loads(rendering.shown(DASHBOARD, stored("{}"), "v1beta1").spec)["time"] == {"from": "now-6h", "to": "now"}
+    assert orjson.loads(rendering.render(DASHBOARD, stored("{}"), "v1beta1").spec)["time"] == {"from": "now-6h", "to": "now"}
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1"])
 def test_a_layout_is_a_stub_in_older_versions(version: str) -> None:
     """With the title and a schema version that no dashboard has; the status names the version that shows the dashboard."""
-    spec, status, _ = rendering.shown(DASHBOARD, stored(LAYOUT, layout=True), version)
+    spec, status, _ = rendering.render(DASHBOARD, stored(LAYOUT, layout=True), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
     assert (conversion["failed"], conversion["storedVersion"], version in conversion["error"]) == (True, "v2alpha1", True)
-    assert rendering.shown(DASHBOARD, stored(LAYOUT, layout=True), "v2alpha1") == (LAYOUT, "{}", None)
+    assert rendering.render(DASHBOARD, stored(LAYOUT, layout=True), "v2alpha1") == (LAYOUT, "{}", None)
 
 
 def test_a_stub_sent_back_keeps_the_body() -> None:

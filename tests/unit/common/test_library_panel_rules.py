@@ -21,13 +21,13 @@ def stored(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
 
 
 def shown(body: Body) -> tuple[Any, Any]:
-    spec, status, _ = rendering.shown(LIBRARY_PANEL, body, "v2alpha1")
+    spec, status, _ = rendering.render(LIBRARY_PANEL, body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
 
 def test_the_spec_is_what_all_panels_have() -> None:
     """The rest is told as missing, with the numbers as they were sent; a member of another shape is there too, with a warning."""
-    spec, status, _ = rendering.shown(LIBRARY_PANEL, stored(CLASSIC), "v0alpha1")
+    spec, status, _ = rendering.render(LIBRARY_PANEL, stored(CLASSIC), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
     told = orjson.loads(status or "")
@@ -54,7 +54,7 @@ def test_what_was_shown_changes_nothing_when_sent_back() -> None:
     """Not even where the view fills in what the body lacks."""
     for text in (CLASSIC, "{}"):
         body = stored(text)
-        spec = read_json(rendering.shown(LIBRARY_PANEL, body, "v2alpha1").spec)
+        spec = read_json(rendering.render(LIBRARY_PANEL, body, "v2alpha1").spec)
         assert write_json(rendering.body_of(LIBRARY_PANEL, body, "v2alpha1", spec)).decode() == text
 
 

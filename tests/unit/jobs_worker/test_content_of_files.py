@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.document import read_json, same
+from dashwright.common.document import json_equal, read_json
 from dashwright.common.errors import Invalid
 from dashwright.common.models.repository_calls import EditedObject
 from dashwright.common.yaml import read_yaml
@@ -90,7 +90,7 @@ def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict
     for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
         new = updated_tree(old, edited(json.dumps({"title": "T", **spec})), name_it=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
-        assert same(body, {"title": "T", **spec})
+        assert json_equal(body, {"title": "T", **spec})
         shared = [key for key in (old["spec"] if "spec" in new else old) if key in body]
         assert [key for key in body if key in shared] == shared
 

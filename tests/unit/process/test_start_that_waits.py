@@ -43,7 +43,7 @@ async def test_a_signal_between_two_attempts_ends_the_start_at_once() -> None:
     start = asyncio.create_task(process.start_with_retries("server", server.start, stopped, seconds=7200, pause=3600))
     await server.attempted.wait()
     stopped.set()
-    with pytest.raises(process.Stopped):
+    with pytest.raises(process.StoppedBeforeStart):
         async with asyncio.timeout(5):
             await start
     assert server.attempts == 1
@@ -63,7 +63,7 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
     start = asyncio.create_task(process.start_with_retries("server", hang, stopped))
     await begun.wait()
     stopped.set()
-    with pytest.raises(process.Stopped):
+    with pytest.raises(process.StoppedBeforeStart):
         async with asyncio.timeout(5):
             await start
     assert ended.is_set()
@@ -85,6 +85,6 @@ def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_args, **_options: None)
 
     async def main(_settings: object) -> None:
-        raise process.Stopped
+        raise process.StoppedBeforeStart
 
     assert process.run("test", main) == 0

@@ -26,7 +26,7 @@ _GO_ESCAPES = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
-class Exact(float):
+class ExactNumber(float):
     """A number that is written as it was sent; to whoever reckons it is the nearest float, beyond the range of floats an infinity."""
 
     __slots__ = ("text",)
@@ -92,7 +92,7 @@ def _without_go_escapes(sent: bytes) -> bytes:
 
 def _read_exactly(text: str) -> Any:
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=Exact, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_object, parse_int=_integer, parse_float=ExactNumber, parse_constant=_refuse_constant)
     except json.JSONDecodeError as fault:
         raise Invalid(f"not valid JSON: {fault.msg} at line {fault.lineno} column {fault.colno}") from fault
     except RecursionError as fault:
@@ -115,7 +115,7 @@ def print_json(tree: Any) -> bytes:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
-def same(one: Any, other: Any) -> bool:
+def json_equal(one: Any, other: Any) -> bool:
     """Whether two trees are equal, numbers by value: ``1.10`` is ``1.1``, and true is not ``1``."""
     if one is other:
         return True
@@ -220,12 +220,12 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return tree
 
 
-def _integer(text: str) -> int | Exact:
-    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else Exact(text)
+def _integer(text: str) -> int | ExactNumber:
+    return int(text) if len(text) <= _EXACT_DIGITS and text != "-0" else ExactNumber(text)
 
 
 def _as_sent(value: Any) -> orjson.Fragment:
-    if isinstance(value, Exact):
+    if isinstance(value, ExactNumber):
         return orjson.Fragment(value.text)
     raise TypeError(f"{type(value).__name__} is no JSON")
 

@@ -24,7 +24,7 @@ _OTHER_FILES = 1000
 """Open files that a process needs for all but the connections it is made for."""
 
 
-class Stopped(Exception):
+class StoppedBeforeStart(Exception):
     """A signal came before the process served."""
 
 
@@ -42,7 +42,7 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop if settings.event_loop == "uvloop" else None) as runner:
             runner.run(main(settings))
-    except Stopped:
+    except StoppedBeforeStart:
         return 0
     except SettingsError as error:
         sys.stderr.write(f"{service}: {error}\n")
@@ -87,7 +87,7 @@ async def start_with_retries(
     try:
         await asyncio.wait((attempts, stopping), return_when=asyncio.FIRST_COMPLETED)
         if not attempts.done():
-            raise Stopped
+            raise StoppedBeforeStart
         return attempts.result()
     finally:
         attempts.cancel()

@@ -10,7 +10,7 @@ from dashwright.common.errors import AlreadyExists, Conflict, NotFound
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores import data_sources, quotas
-from dashwright.common.stores.data_sources import Fields, Stored
+from dashwright.common.stores.data_sources import Fields, StoredDataSource
 from dashwright.common.stores.quotas import Claim
 
 CREATE: Final = "data-source.create"
@@ -29,7 +29,7 @@ class DataSources:
         self._box = box
         self._quota_rules = quota_rules
 
-    async def create(self, actor: Actor, wanted: Fields, secrets: Mapping[str, str]) -> Stored:
+    async def create(self, actor: Actor, wanted: Fields, secrets: Mapping[str, str]) -> StoredDataSource:
         """Raises AlreadyExists for a name or uid that is taken, and QuotaReached."""
         org_id = actor.org_id
         async with self._database.transaction() as connection:
@@ -44,7 +44,7 @@ class DataSources:
 
     async def change(
         self, actor: Actor, source_id: int, revised: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
-    ) -> Stored:
+    ) -> StoredDataSource:
         """Makes of its fields what ``revised`` answers. ``version`` is what the caller has seen of it, None or 0 for any.
 
         Raises NotFound, AlreadyExists for a name or uid that is taken, and Conflict where somebody has changed it since.
@@ -74,7 +74,7 @@ class DataSources:
                 raise not_found()
             await audit.record(connection, actor, DELETE, _object(source_id), org_id=actor.org_id, details=details)
 
-    async def _change_secrets(self, connection: Connection, before: Stored, uid: str, secrets: Mapping[str, str]) -> None:
+    async def _change_secrets(self, connection: Connection, before: StoredDataSource, uid: str, secrets: Mapping[str, str]) -> None:
         if uid != before.uid:
             try:
                 await data_sources.move_secrets(connection, self._box, before.org_id, before.id, before.uid, uid, but=secrets)
@@ -88,7 +88,7 @@ def not_found() -> NotFound:
     return NotFound("Data source not found")
 
 
-async def _found(connection: Connection, org_id: int, source_id: int) -> Stored:
+async def _found(connection: Connection, org_id: int, source_id: int) -> StoredDataSource:
     stored = await data_sources.get(connection, org_id, number=source_id)
     if stored is None:
         raise not_found()
@@ -103,7 +103,7 @@ def _object(source_id: int) -> str:
     return f"data-source:{source_id}"
 
 
-def _details(stored: Stored, secrets: Mapping[str, str]) -> dict[str, object]:
+def _details(stored: StoredDataSource, secrets: Mapping[str, str]) -> dict[str, object]:
     """Which secrets were set or removed is told, by name."""
     details: dict[str, object] = {"uid": stored.uid, "name": stored.name, "type": stored.fields.type}
     return details | {"secrets": sorted(secrets)} if secrets else details

@@ -56,7 +56,7 @@ class Idempotency:
 
 @dataclass(frozen=True, slots=True)
 class _Repository:
-    stored: resources.Stored
+    stored: resources.StoredObject
     spec: RepositorySpec
 
 
@@ -135,7 +135,7 @@ class Jobs:
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
 
     async def submit_delivered(
-        self, actor: Actor, repository: resources.Stored, spec: JobSpec, once: Idempotency, *, dry_run: bool = False
+        self, actor: Actor, repository: resources.StoredObject, spec: JobSpec, once: Idempotency, *, dry_run: bool = False
     ) -> None:
         """Record the job that a git host asks for as pending; a dry run records nothing. The repository's health is not checked.
 
@@ -225,7 +225,7 @@ class Jobs:
         kind: Kind,
         wanted: Sequence[jobs.NewJob],
         once: Idempotency | None,
-    ) -> jobs.Submitted:
+    ) -> jobs.SubmissionResult:
         trace = tracing.current()
         headers = {tracing.HEADER: trace.header} if trace is not None else {}
         submitted_by = {"uid": actor.uid, "login": actor.login}
@@ -306,7 +306,7 @@ class Jobs:
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
         """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
         async with self._database.connection() as connection:
-            return await jobs.one_of(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
+            return await jobs.get_of_repository(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
 
     async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[jobs.StoredJob]:
         """Jobs of a repository, the newest first; NotFound when there is no such repository."""

@@ -4,7 +4,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
 
 
@@ -13,7 +13,7 @@ async def load(connection: Connection, namespace: str, name: str) -> Repository:
     return repository_of(await resources.get(connection, REPOSITORY, namespace, name))
 
 
-def repository_of(stored: Stored) -> Repository:
+def repository_of(stored: StoredObject) -> Repository:
     spec = RepositorySpec.model_validate_json(stored.spec)
     status = RepositoryStatus.model_validate_json(stored.status or "{}")
     has_dashboards = any(counted.count and counted.resource == DASHBOARD.plural for counted in status.stats or ())

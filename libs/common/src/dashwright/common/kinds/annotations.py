@@ -18,7 +18,7 @@ REPOSITORY_MANAGER = "repo"
 FROM_FILE = "classic-file-provisioning"
 """The ``MANAGED_BY`` of what is provisioned from files."""
 
-OF_CALLERS = frozenset({"kubectl", "terraform", "plugin"})
+CALLER_TOOLS = frozenset({"kubectl", "terraform", "plugin"})
 """The ``MANAGED_BY`` that every caller may give: tools of theirs. Any other one may keep others from an object."""
 
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})

@@ -5,7 +5,7 @@ from typing import Final
 
 import orjson
 
-from dashwright.common.kinds.kind import Body, Kind, Rendered
+from dashwright.common.kinds.kind import Body, Kind, RenderedBody
 from dashwright.common.models.dashboard import ConversionStatus, DashboardStatus
 
 STUB_SCHEMA: Final = 9999
@@ -41,19 +41,19 @@ _DEFAULTS: Final = {
 _MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, value in _DEFAULTS.items()}
 
 
-def render_dashboard(kind: Kind, body: Body, version: str) -> Rendered:
+def render_dashboard(kind: Kind, body: Body, version: str) -> RenderedBody:
     """Return a body as a version shows it.
 
     A stub has the title, and a status that names the version to read the dashboard in.
     """
     if not body.layout:
         spec = _filled(body.spec) if version == _FILLED_VERSION else body.spec
-        return Rendered(spec, _status(body.stored_version, version))
+        return RenderedBody(spec, _status(body.stored_version, version))
     if version == kind.version:
-        return Rendered(body.spec, _status(version, version))
+        return RenderedBody(body.spec, _status(version, version))
     error = f"a dashboard with elements and a layout has no form in {version}; read it in {kind.version}"
     status = DashboardStatus(conversion=ConversionStatus(failed=True, stored_version=kind.version, error=error))
-    return Rendered(orjson.dumps({"title": body.title, "schemaVersion": STUB_SCHEMA}).decode(), status.to_json().decode())
+    return RenderedBody(orjson.dumps({"title": body.title, "schemaVersion": STUB_SCHEMA}).decode(), status.to_json().decode())
 
 
 @cache

@@ -84,7 +84,7 @@ class Body:
     status: str | None
 
 
-class Rendered(NamedTuple):
+class RenderedBody(NamedTuple):
     """A spec, a status and the names of secrets as one version of a kind shows them, as JSON text."""
 
     spec: str
@@ -92,7 +92,7 @@ class Rendered(NamedTuple):
     secure: str | None = None
 
 
-Render = Callable[["Kind", Body, str], Rendered]
+Render = Callable[["Kind", Body, str], RenderedBody]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter, ValidationError
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Body, Extract, Kind, Rendered, extract_title
+from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody, extract_title
 from dashwright.common.kinds.naming import check_dashboard_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.library_panel import LibraryPanelSpec
@@ -43,7 +43,7 @@ def admit_library_panel(draft: Draft, _settings: AdmissionSettings) -> None:
             raise BadRequest(f"the {name} of a library panel must be a text without the character U+0000")
 
 
-def render_library_panel(_kind: Kind, body: Body, _version: str) -> Rendered:
+def render_library_panel(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """In the status stands what the spec has no place for, and a warning for each member that the store has otherwise.
 
     A title or type that the body lacks is the store's.
@@ -60,7 +60,7 @@ def render_library_panel(_kind: Kind, body: Body, _version: str) -> Rendered:
     told = {"warnings": warnings, "missing": missing}
     status = {name: value for name, value in told.items() if value}
     spec |= {name: value for name, value in _ALWAYS.items() if name not in spec}
-    return Rendered(write_json(spec).decode(), write_json(status).decode() if status else None)
+    return RenderedBody(write_json(spec).decode(), write_json(status).decode() if status else None)
 
 
 def absorb_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:

@@ -5,15 +5,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dashwright.common.document import canonical, read_json, same, write_json
+from dashwright.common.document import canonical, json_equal, read_json, write_json
 from dashwright.common.errors import Cause
-from dashwright.common.kinds.kind import Body, Extract, Kind, Rendered
+from dashwright.common.kinds.kind import Body, Extract, Kind, RenderedBody
 from dashwright.common.models.causes import causes_of
 
 
-def shown(kind: Kind, body: Body, version: str) -> Rendered:
+def render(kind: Kind, body: Body, version: str) -> RenderedBody:
     """What a version of a kind shows of a stored body."""
-    return Rendered(body.spec, body.status) if kind.render is None else kind.render(kind, body, version)
+    return RenderedBody(body.spec, body.status) if kind.render is None else kind.render(kind, body, version)
 
 
 def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) ->
     """
     if old is not None and kind.render is not None:
         seen = kind.render(kind, old, version).spec
-        if seen is not old.spec and same(read_json(seen), spec):
+        if seen is not old.spec and json_equal(read_json(seen), spec):
             kept: dict[str, Any] = read_json(old.spec)
             return kept
     if kind.absorb is not None:

@@ -18,7 +18,7 @@ from dashwright.common.jobs import paths
 from dashwright.common.jobs.selection import MOST_PATTERNS, Pattern
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
-from dashwright.common.kinds.kind import Body, Kind, Rendered
+from dashwright.common.kinds.kind import Body, Kind, RenderedBody
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositoryType
 
@@ -43,13 +43,13 @@ GIT_TYPES: Final = tuple(kind for kind in RepositoryType if kind is not Reposito
 _HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
 
 
-def render_repository(_kind: Kind, body: Body, _version: str) -> Rendered:
+def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
     """Return a repository with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
     token, hook = git_block(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
     named = {"token": token, "webhookSecret": hook}
     secure = {member: {"name": secret_name(sealed)} for member, sealed in named.items() if sealed}
-    return Rendered(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
+    return RenderedBody(body.spec, body.status, orjson.dumps(secure).decode() if secure else None)
 
 
 def git_block(spec: Mapping[str, Any]) -> dict[str, Any]:

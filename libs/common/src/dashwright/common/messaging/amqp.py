@@ -12,10 +12,10 @@ from aiormq.exceptions import ChannelAccessRefused, InvalidFrameError
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.amqp_inbox import AmqpInbox
 from dashwright.common.messaging.amqp_subscription import AmqpSubscription
-from dashwright.common.messaging.amqp_wire import LOST, address, translated, written
+from dashwright.common.messaging.amqp_wire import LOST, address, to_amqp, translate_errors
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import Consumer
-from dashwright.common.messaging.message import Message, check_size, stamped
+from dashwright.common.messaging.message import Message, check_size, with_id_and_trace
 from dashwright.common.messaging.topology import TOPOLOGY, Topology
 from dashwright.common.observability import metrics
 
@@ -90,20 +90,20 @@ class AmqpBroker:
         if target is None:
             # The broker would close the channel, under all that publish at the moment.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
-        with translated(f"Publishing to {exchange or routing_key}"):
+        with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout):
-                await target.publish(written(stamped(message)), routing_key, mandatory=True)
+                await target.publish(to_amqp(with_id_and_trace(message)), routing_key, mandatory=True)
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
         check_size(message, self.max_message)
         channel = self._open(self._replying)
-        with translated("Replying"):
+        with translate_errors("Replying"):
             async with asyncio.timeout(timeout):
                 # A mandatory reply would be delivered and returned as unroutable as well.
-                await channel.default_exchange.publish(written(message), reply_to, mandatory=False)
+                await channel.default_exchange.publish(to_amqp(message), reply_to, mandatory=False)
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> AmqpSubscription:
-        with translated(f"Consuming {queue}"):
+        with translate_errors(f"Consuming {queue}"):
             channel = await self._channel(confirmed=False)
             await channel.set_qos(prefetch_count=prefetch)
             declared = await self._declare_queue(channel, queue)
@@ -113,7 +113,7 @@ class AmqpBroker:
         return subscription
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> AmqpInbox:
-        with translated("Opening an inbox"):
+        with translate_errors("Opening an inbox"):
             inbox = AmqpInbox(await self._channel(confirmed=confirmed), receive, lost, self.max_message)
             await inbox.open()
         return inbox
@@ -122,7 +122,7 @@ class AmqpBroker:
         self._open(self._publishing)
         for subscription in self._subscriptions:
             await subscription.check()
-        with translated("Asking the broker for a sign of life"):
+        with translate_errors("Asking the broker for a sign of life"):
             async with asyncio.timeout(5):
                 channel = await self._channel(confirmed=False)
                 await channel.close()

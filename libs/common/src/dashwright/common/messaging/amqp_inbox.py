@@ -8,8 +8,8 @@ from typing import Any
 from aio_pika import IncomingMessage
 from aio_pika.abc import AbstractRobustChannel
 
-from dashwright.common.messaging.amqp_wire import read, translated, written
-from dashwright.common.messaging.message import Message, check_size, stamped
+from dashwright.common.messaging.amqp_wire import from_amqp, to_amqp, translate_errors
+from dashwright.common.messaging.message import Message, check_size, with_id_and_trace
 
 _PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 
@@ -33,15 +33,15 @@ class AmqpInbox:
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
         check_size(message, self._max_message)
-        outgoing = written(replace(stamped(message) if mandatory else message, reply_to=_PSEUDO_QUEUE))
-        with translated(f"Sending to {routing_key}"):
+        outgoing = to_amqp(replace(with_id_and_trace(message) if mandatory else message, reply_to=_PSEUDO_QUEUE))
+        with translate_errors(f"Sending to {routing_key}"):
             async with asyncio.timeout(timeout):
                 await self._ready.wait()
                 await self._channel.default_exchange.publish(outgoing, routing_key, mandatory=mandatory)
 
     async def close(self) -> None:
         self._ready.clear()
-        with translated("Closing an inbox"):
+        with translate_errors("Closing an inbox"):
             await self._channel.close()
 
     async def _listen(self, *_: object) -> None:
@@ -50,7 +50,7 @@ class AmqpInbox:
         self._ready.set()
 
     async def _deliver(self, delivered: Any) -> None:
-        self._receive(read(IncomingMessage(delivered, no_ack=True)))
+        self._receive(from_amqp(IncomingMessage(delivered, no_ack=True)))
 
     def _closed(self, *_: object) -> None:
         """Comes twice for one loss."""

@@ -9,7 +9,7 @@ import structlog
 from aio_pika.abc import AbstractIncomingMessage, AbstractRobustChannel, AbstractRobustQueue
 
 from dashwright.common.errors import Unavailable
-from dashwright.common.messaging.amqp_wire import delivered, origin, translated
+from dashwright.common.messaging.amqp_wire import origin, to_delivery, translate_errors
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.consumer import Consumer
 from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
@@ -47,7 +47,7 @@ class AmqpSubscription:
         tag, self._tag = self._tag, ""
         self._ended(self)
         try:
-            with translated("Cancelling a consumer"):
+            with translate_errors("Cancelling a consumer"):
                 # The library forgets the consumer at once, then waits for a connection, for as long as the broker is away.
                 async with asyncio.timeout(0 if self._channel.is_closed else _PATIENCE):
                     await self._queue.cancel(tag)
@@ -55,7 +55,7 @@ class AmqpSubscription:
             _log.info("subscription_already_lost", queue=self._queue.name, error=error.message)
         await self._consumer.drain(drain)
         try:
-            with translated("Closing a channel"):
+            with translate_errors("Closing a channel"):
                 # Gives back what was not acknowledged.
                 async with asyncio.timeout(_PATIENCE):
                     await self._channel.close()
@@ -71,7 +71,7 @@ class AmqpSubscription:
         raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is away")
 
     async def _take(self, incoming: AbstractIncomingMessage) -> None:
-        delivery = delivered(incoming)
+        delivery = to_delivery(incoming)
         if self._queue.name in (self._broker.topology.dead, self._broker.topology.dead_work):
             delivery = delivery.with_headers(origin(incoming))
 
@@ -98,7 +98,7 @@ class AmqpSubscription:
 
     async def _acknowledge(self, acknowledge: Callable[[], Awaitable[None]]) -> None:
         try:
-            with translated("Acknowledging"):
+            with translate_errors("Acknowledging"):
                 await acknowledge()
         except Unavailable as error:
             # It comes again, and finds in its row that the work is done.

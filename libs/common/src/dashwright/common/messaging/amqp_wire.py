@@ -17,7 +17,7 @@ LOST = (AMQPError, ChannelInvalidStateError, OSError)
 """What the library raises when the broker is away or a channel was lost."""
 
 
-def written(message: Message) -> aio_pika.Message:
+def to_amqp(message: Message) -> aio_pika.Message:
     return aio_pika.Message(
         message.body,
         headers=dict(message.headers),
@@ -31,7 +31,7 @@ def written(message: Message) -> aio_pika.Message:
     )
 
 
-def read(incoming: AbstractIncomingMessage) -> Message:
+def from_amqp(incoming: AbstractIncomingMessage) -> Message:
     """Without what brokers add (``x-…``), which the sender did not say, and without headers of other types than ours."""
     headers = {name: value for name, value in incoming.headers.items() if isinstance(value, (str, int, bool)) and not name.startswith("x-")}
     return Message(
@@ -46,9 +46,9 @@ def read(incoming: AbstractIncomingMessage) -> Message:
     )
 
 
-def delivered(incoming: AbstractIncomingMessage) -> Delivery:
+def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
     """A quorum queue counts redeliveries in a header; a classic one tells only that there was one."""
-    message = read(incoming)
+    message = from_amqp(incoming)
     redelivered = bool(incoming.redelivered)
     again = incoming.headers.get("x-delivery-count", 0)
     return Delivery(
@@ -75,7 +75,7 @@ def address(url: str) -> str:
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
+def translate_errors(what: str) -> Iterator[None]:
     """Raises the library's failures as Unroutable or Unavailable. ``what`` begins the sentence: "Publishing to …"."""
     try:
         yield

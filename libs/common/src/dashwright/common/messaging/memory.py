@@ -9,8 +9,8 @@ from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import Consumer
 from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
-from dashwright.common.messaging.memory_queue import Entry, MemoryQueue, MemorySubscription
-from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message, check_size, stamped
+from dashwright.common.messaging.memory_queue import MemoryQueue, MemorySubscription, QueuedMessage
+from dashwright.common.messaging.message import ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Message, check_size, with_id_and_trace
 from dashwright.common.messaging.topology import TOPOLOGY, Queue, Topology
 from dashwright.common.observability import metrics
 
@@ -39,7 +39,7 @@ class MemoryBroker:
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
         self._check_open()
         check_size(message, self.max_message)
-        self._route(exchange, routing_key, stamped(message))
+        self._route(exchange, routing_key, with_id_and_trace(message))
         await asyncio.sleep(0)
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
@@ -71,7 +71,7 @@ class MemoryBroker:
         check_size(message, self.max_message)
         message = replace(message, reply_to=address)
         if mandatory or routing_key in self._queues:
-            self._route("", routing_key, stamped(message))
+            self._route("", routing_key, with_id_and_trace(message))
         else:
             self._hand_over(routing_key, message)
         await asyncio.sleep(0)
@@ -114,7 +114,7 @@ class MemoryBroker:
         if follows is not None:
             self._route(follows.exchange, follows.routing_key, follows.message)
 
-    def _bury(self, queue: Queue, entry: Entry, reason: str) -> None:
+    def _bury(self, queue: Queue, entry: QueuedMessage, reason: str) -> None:
         exchange = queue.dead_letter_exchange
         if exchange is None or not self._queues:
             return

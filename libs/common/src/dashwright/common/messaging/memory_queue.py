@@ -17,7 +17,7 @@ _log = structlog.get_logger()
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class QueuedMessage:
     """A message in a queue, or held by one of its consumers."""
 
     message: Message
@@ -47,13 +47,13 @@ class MemorySubscription:
         self._consumer = consumer
         self._prefetch = prefetch
         self._settle = settle
-        self._held: dict[Entry, None] = {}
+        self._held: dict[QueuedMessage, None] = {}
 
     @property
     def has_room(self) -> bool:
         return len(self._held) < self._prefetch
 
-    def deliver(self, entry: Entry) -> None:
+    def deliver(self, entry: QueuedMessage) -> None:
         self._held[entry] = None
         delivery = entry.delivery
 
@@ -85,10 +85,10 @@ class MemorySubscription:
 class MemoryQueue:
     """``bury`` gets what dies here, with the reason in RabbitMQ's words."""
 
-    def __init__(self, spec: Queue, bury: Callable[[Queue, Entry, str], None]) -> None:
+    def __init__(self, spec: Queue, bury: Callable[[Queue, QueuedMessage, str], None]) -> None:
         self.spec = spec
         self._bury = bury
-        self._ready: deque[Entry] = deque()
+        self._ready: deque[QueuedMessage] = deque()
         self._subscriptions: deque[MemorySubscription] = deque()
         self._expiry: asyncio.TimerHandle | None = None
 
@@ -104,10 +104,10 @@ class MemoryQueue:
         expires_at = _now() + min(limits) if limits else None
         if self.spec.overflow == "drop-head" and len(self._ready) >= self.spec.max_length:
             self._ready.popleft()
-        self._ready.append(Entry(message, exchange, routing_key, expires_at))
+        self._ready.append(QueuedMessage(message, exchange, routing_key, expires_at))
         self.dispatch()
 
-    def put_back(self, entries: list[Entry]) -> None:
+    def put_back(self, entries: list[QueuedMessage]) -> None:
         """Returns what was not acknowledged to the head of the queue; too often, and it is dead."""
         for entry in reversed(entries):
             again = replace(entry, redeliveries=entry.redeliveries + 1)
@@ -117,7 +117,7 @@ class MemoryQueue:
                 self._ready.appendleft(again)
         self.dispatch()
 
-    def reject(self, entry: Entry) -> None:
+    def reject(self, entry: QueuedMessage) -> None:
         """What a consumer will never take: dead where this queue has dead letters, else gone."""
         self._bury(self.spec, entry, "rejected")
         self.dispatch()

@@ -55,7 +55,7 @@ class Delivery:
         return replace(self, message=replace(self.message, headers={**self.message.headers, **headers}))
 
 
-def stamped(message: Message) -> Message:
+def with_id_and_trace(message: Message) -> Message:
     """The message with an id, and with the current trace unless it carries one already."""
     trace = tracing.current()
     headers = message.headers

@@ -29,7 +29,7 @@ def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
     return tuple(Cause(_path(fault["loc"]), _reason(fault["type"]), fault["msg"]) for fault in faults)
 
 
-def shown(causes: Sequence[Cause]) -> Sequence[Cause]:
+def format_causes(causes: Sequence[Cause]) -> Sequence[Cause]:
     """Return the first causes, followed by one that counts the others where there are more."""
     more = len(causes) - MOST_CAUSES
     if more <= 0:
@@ -39,7 +39,7 @@ def shown(causes: Sequence[Cause]) -> Sequence[Cause]:
 
 def sentence(causes: Sequence[Cause]) -> str:
     """Return the causes that are shown as one text: a single one alone, several in brackets."""
-    texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in shown(causes)]
+    texts = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes)]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 

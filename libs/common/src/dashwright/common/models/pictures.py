@@ -16,7 +16,7 @@ Theme = Literal["light", "dark"]
 Format = Literal["png", "svg"]
 
 
-class Drawing(Shape):
+class PictureOptions(Shape):
     """How a picture is to be: ``width`` by ``height`` pixels; without height as high as its panels are.
 
     ``from`` and ``to`` are the dashboard's own where they are empty. ``panel`` is the id of the one panel to draw. ``scale`` is for PNG:
@@ -34,12 +34,12 @@ class Drawing(Shape):
     panel: int | None = None
 
 
-class DrawRequest(Drawing):
+class PictureRequest(PictureOptions):
     """With the dashboard to draw. Who asks, and which data sources, stands in the headers of the message (``QueryContext``)."""
 
     spec: dict[str, Any]
 
 
-def request_of(spec: bytes, drawing: Drawing) -> bytes:
+def request_of(spec: bytes, drawing: PictureOptions) -> bytes:
     """A DrawRequest, with the JSON of the dashboard's spec as it is."""
     return b'{"spec":' + spec + b"," + drawing.to_json()[1:]

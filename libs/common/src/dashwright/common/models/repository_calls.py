@@ -19,7 +19,7 @@ class TrialRequest(Shape):
     spec: RepositorySpec
 
 
-class TrialAnswer(Shape):
+class TrialResponse(Shape):
     """``field`` is what is wrong, and ``message`` says how; neither where all is well."""
 
     field: str | None = None
@@ -81,7 +81,7 @@ class FileRequest(Shape):
     ref: str = ""
 
 
-class FileAnswer(Shape):
+class FileResponse(Shape):
     """``touches`` are the objects that the wrapper shows."""
 
     wrapper: ResourceWrapper
@@ -128,7 +128,7 @@ class ChangeRequest(Shape):
     base: str = ""
 
 
-class ChangeAnswer(Shape):
+class ChangeResponse(Shape):
     """``content`` is what has to be sent with ``base``; ``touches`` is everything that the caller must have the right to.
 
     ``base`` stands for the repository, the change, and what it touches, as they were looked at.
@@ -171,7 +171,7 @@ class EditRequest(Shape):
     dry_run: bool = False
 
 
-class EditAnswer(Shape):
+class EditResponse(Shape):
     """``ref`` is the commit that the change was made by, empty of a folder and where nothing was to be changed."""
 
     ref: str = ""

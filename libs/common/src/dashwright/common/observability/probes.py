@@ -20,7 +20,7 @@ Check: TypeAlias = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ProbeReport:
     """The outcome of one probe: each check's name, and whether it passed."""
 
     probe: str
@@ -56,10 +56,10 @@ class Probes:
     def add(self, name: str, check: Check, *, of_process: bool = False) -> None:
         self._checks[name] = (check, of_process)
 
-    async def live(self) -> Report:
+    async def live(self) -> ProbeReport:
         return await self._report("livez", [name for name, (_, of_process) in self._checks.items() if of_process])
 
-    async def ready(self, probe: str = "readyz") -> Report:
+    async def ready(self, probe: str = "readyz") -> ProbeReport:
         return await self._report(probe, list(self._checks))
 
     async def passes(self, name: str) -> bool:
@@ -73,9 +73,9 @@ class Probes:
             return False
         return True
 
-    async def _report(self, probe: str, names: list[str]) -> Report:
+    async def _report(self, probe: str, names: list[str]) -> ProbeReport:
         passed = await asyncio.gather(*(self.passes(name) for name in names))
-        return Report(probe, (("ping", True), *zip(names, passed, strict=True)))
+        return ProbeReport(probe, (("ping", True), *zip(names, passed, strict=True)))
 
 
 class ProbeServer:

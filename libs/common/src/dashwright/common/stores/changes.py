@@ -37,7 +37,7 @@ class StreamName(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ObjectState:
     """What an object was at a version, but for its body. ``metadata``, ``status`` and ``labels`` are JSON text."""
 
     generation: int
@@ -66,8 +66,8 @@ class Change:
     name: str
     uid: uuid.UUID
     type: str
-    state: State
-    old: State | None
+    state: ObjectState
+    old: ObjectState | None
     old_resource_version: int | None
     spec: str | None
 
@@ -82,7 +82,7 @@ class Change:
         return self.moves_access or (self.kind is not None and self.kind.is_tree and self.old is None)
 
 
-class Trimmed(NamedTuple):
+class TrimResult(NamedTuple):
     """The uids of the objects that dropped changes were of, and whether there may be more to drop."""
 
     objects: Sequence[uuid.UUID]
@@ -156,11 +156,11 @@ async def bodies(connection: Connection, wanted: Sequence[tuple[uuid.UUID, int]]
     return {(row["uid"], row["generation"]): row["spec"] for row in rows}
 
 
-async def trim(connection: Connection, *, older_than: timedelta, most: int = MOST_CHANGES) -> Trimmed:
+async def trim(connection: Connection, *, older_than: timedelta, most: int = MOST_CHANGES) -> TrimResult:
     """Drops some of the changes that nobody is expected to resume from any more: those that are older, and the oldest beyond ``most``."""
     bound = await connection.fetchval(_sql.due, older_than, most, SETTLED)
     rows = () if bound is None else await connection.fetch(_sql.trim, bound, _DROPPED_AT_ONCE)
-    return Trimmed(
+    return TrimResult(
         [row["uid"] for row in rows if row["feed"] == StreamName.OBJECTS], sum(row["number"] for row in rows) == _DROPPED_AT_ONCE
     )
 
@@ -184,8 +184,8 @@ def _change(row: Any) -> Change:
     )
 
 
-def _state(row: Any, prefix: str) -> State:
-    return State(
+def _state(row: Any, prefix: str) -> ObjectState:
+    return ObjectState(
         row[f"{prefix}generation"],
         row[f"{prefix}metadata"],
         row[f"{prefix}status"],

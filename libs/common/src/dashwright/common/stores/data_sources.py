@@ -36,7 +36,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredDataSource:
     """A data source as it can be shown: of its secrets it has the names."""
 
     id: int
@@ -59,14 +59,14 @@ async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) ->
     return _opened(await connection.fetchrow(_sql.opened, org_id, uid), box)
 
 
-async def listed(connection: Connection, org_id: int) -> Sequence[Stored]:
+async def list_all(connection: Connection, org_id: int) -> Sequence[StoredDataSource]:
     """All of an organization, by name."""
-    return [_stored(row) for row in await connection.fetch(_sql.listed, org_id)]
+    return [_stored(row) for row in await connection.fetch(_sql.list_all, org_id)]
 
 
 async def get(
     connection: Connection, org_id: int, *, number: int | None = None, uid: str | None = None, name: str | None = None
-) -> Stored | None:
+) -> StoredDataSource | None:
     """One, by the one of the three that is given."""
     row = await connection.fetchrow(_sql.get, org_id, number, uid, name)
     return None if row is None else _stored(row)
@@ -155,7 +155,7 @@ def _values(wanted: Fields) -> tuple[Any, ...]:
     )
 
 
-def _stored(row: Any) -> Stored:
+def _stored(row: Any) -> StoredDataSource:
     fields = Fields(
         name=row["name"],
         type=row["type"],
@@ -170,7 +170,7 @@ def _stored(row: Any) -> Stored:
         is_default=row["is_default"],
         json_data=orjson.loads(row["json_data"]),
     )
-    return Stored(row["id"], row["org_id"], row["version"], tuple(row["secret_names"]), fields)
+    return StoredDataSource(row["id"], row["org_id"], row["version"], tuple(row["secret_names"]), fields)
 
 
 def _opened(row: Any, box: SecretBox) -> SourceRecord | None:

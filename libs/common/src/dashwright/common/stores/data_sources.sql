@@ -2,7 +2,7 @@
 -- Holds the data sources of an organization against others who write them, until the transaction ends. After the locks of quotas.
 select pg_advisory_xact_lock(4, hashtext($1::bigint::text))
 
--- name: listed
+-- name: list_all
 -- All of an organization by name, with the names of their secrets.
 select d.id, d.org_id, d.uid, d.name, d.type, d.access, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.with_credentials,
        d.is_default, d.json_data, d.version,

@@ -13,13 +13,13 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.document import read_json
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE, UPDATED_AT, UPDATED_BY
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _sql = queries.load(__package__, "histories.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class StoredVersion:
     """One generation. ``created_by`` and ``message`` are of the write that made it, ``spec`` is JSON text, in a list that of no members.
 
     ``parent_version`` is the generation before, ``restored_from`` the one whose body it took.
@@ -37,13 +37,13 @@ class Version:
     layout: bool
     spec: str
 
-    def of(self, current: Stored) -> Stored:
+    def of(self, current: StoredObject) -> StoredObject:
         """The object as it was, with the message; ``current`` is as it is. Of what has no body here the title is not known."""
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
         if self.message:
             annotations[MESSAGE] = self.message
-        return Stored(
+        return StoredObject(
             current.kind,
             current.uid,
             current.name,
@@ -72,7 +72,7 @@ class TrashPosition(NamedTuple):
 START: Final = TrashPosition()
 
 
-class TakenBack(NamedTuple):
+class TrashedObject(NamedTuple):
     """What was in the trash: its identity, and the generation it had."""
 
     uid: uuid.UUID
@@ -80,18 +80,18 @@ class TakenBack(NamedTuple):
     number: int
 
 
-async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int) -> Sequence[Version]:
+async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int) -> Sequence[StoredVersion]:
     """Generations of an object without their bodies, the newest first; ``before`` is the one that the page before ended with."""
-    return [Version(**row) for row in await connection.fetch(_sql.versions, uid, before, limit)]
+    return [StoredVersion(**row) for row in await connection.fetch(_sql.versions, uid, before, limit)]
 
 
-async def version(connection: Connection, uid: uuid.UUID, generation: int) -> Version | None:
+async def version(connection: Connection, uid: uuid.UUID, generation: int) -> StoredVersion | None:
     """One generation; None where it is none, or is not kept any more."""
     row = await connection.fetchrow(_sql.version, uid, generation)
-    return None if row is None else Version(**row)
+    return None if row is None else StoredVersion(**row)
 
 
-async def trashed(
+async def list_trash(
     connection: Connection,
     kind: Kind,
     namespace: str,
@@ -100,24 +100,24 @@ async def trashed(
     after: TrashPosition = START,
     limit: int,
     deleted_by: str | None = None,
-) -> Sequence[Stored]:
+) -> Sequence[StoredObject]:
     """What was deleted and can be made again, by name: the last state but for its body, with when and by whom it was deleted.
 
     ``deleted_by`` narrows it down to what one caller has deleted.
     """
-    rows = await connection.fetch(_sql.trashed, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
+    rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]
 
 
-async def take_back(
+async def restore(
     connection: Connection, kind: Kind, namespace: str, name: str, uid: str, *, deleted_by: str | None = None
-) -> TakenBack | None:
+) -> TrashedObject | None:
     """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there.
 
-    ``uid`` is text as a client sent it, ``deleted_by`` as in ``trashed``.
+    ``uid`` is text as a client sent it, ``deleted_by`` as in ``list_trash``.
     """
-    row = await connection.fetchrow(_sql.take_back, namespace, kind.group, kind.plural, name, uid, deleted_by)
-    return None if row is None else TakenBack(**row)
+    row = await connection.fetchrow(_sql.restore, namespace, kind.group, kind.plural, name, uid, deleted_by)
+    return None if row is None else TrashedObject(**row)
 
 
 async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) -> int:
@@ -142,12 +142,12 @@ async def _forget(connection: Connection, uids: Sequence[uuid.UUID]) -> int:
     return dropped
 
 
-def _trashed(kind: Kind, row: Any) -> Stored:
+def _trashed(kind: Kind, row: Any) -> StoredObject:
     metadata = orjson.loads(row["metadata"])
     deleted_at = row["deleted_at"].astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     metadata["deletionTimestamp"] = deleted_at
     metadata.setdefault("annotations", {}).update({UPDATED_BY: row["deleted_by"], UPDATED_AT: deleted_at})
-    return Stored(
+    return StoredObject(
         kind,
         row["uid"],
         row["name"],

@@ -11,7 +11,7 @@ select generation, resource_version, created_at, created_by, message, parent_ver
 from resource_history
 where uid = $1 and generation = $2
 
--- name: trashed
+-- name: list_trash
 -- What was deleted, without bodies, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many, $8 what one caller has deleted.
 select t.uid, t.name, t.namespace, t.number, t.resource_version, t.generation, t.stored_version, t.layout, t.title, t.folder, t.metadata,
        t.deleted_at, t.deleted_by
@@ -21,7 +21,7 @@ where t.namespace = $1 and t.api_group = $2 and t.resource = $3 and ($4::text is
 order by t.name, t.uid
 limit $7
 
--- name: take_back
+-- name: restore
 -- Removes from the trash what is about to be made again; $6 as above.
 delete from trash
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid::text = lower($5) and ($6::text is null or deleted_by = $6)

@@ -14,7 +14,7 @@ _sql = queries.load(__package__, "hooks.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class HookClaim:
     """A repository whose hook is to be looked at. ``hook`` was made by ``asked_by``, None where there is none."""
 
     uid: uuid.UUID
@@ -29,7 +29,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Unwanted:
+class HookRemoval:
     """A hook to remove. ``is_old``: that was tried for so long that it is given up."""
 
     id: int
@@ -41,10 +41,10 @@ class Unwanted:
     is_old: bool
 
 
-async def claim(connection: Connection, *, most: int, lease: timedelta) -> Sequence[Claimed]:
+async def claim(connection: Connection, *, most: int, lease: timedelta) -> Sequence[HookClaim]:
     """Repositories that are new, changed or due; for the ``lease`` nobody else gets them."""
     return [
-        Claimed(
+        HookClaim(
             row["uid"],
             row["namespace"],
             row["name"],
@@ -64,9 +64,9 @@ async def note(connection: Connection, repository: uuid.UUID, hook: int, by: Git
     await connection.execute(_sql.note, repository, hook, by.to_json().decode(), again)
 
 
-async def rest(connection: Connection, repository: uuid.UUID) -> None:
+async def wait_for_change(connection: Connection, repository: uuid.UUID) -> None:
     """There is nothing to look at until the repository changes."""
-    await connection.execute(_sql.rest, repository)
+    await connection.execute(_sql.wait_for_change, repository)
 
 
 async def fail(connection: Connection, repository: uuid.UUID, *, again: timedelta) -> None:
@@ -74,20 +74,20 @@ async def fail(connection: Connection, repository: uuid.UUID, *, again: timedelt
     await connection.execute(_sql.fail, repository, again)
 
 
-async def leave(connection: Connection, repository: uuid.UUID, namespace: str, name: str) -> None:
+async def mark_for_removal(connection: Connection, repository: uuid.UUID, namespace: str, name: str) -> None:
     """The hook of a repository, where it has one, is to be removed: for the transaction that removes the repository or its reason."""
-    await connection.execute(_sql.leave, repository, namespace, name)
+    await connection.execute(_sql.mark_for_removal, repository, namespace, name)
 
 
-async def leave_namespace(connection: Connection, namespace: str) -> None:
+async def mark_namespace_for_removal(connection: Connection, namespace: str) -> None:
     """The hooks of all repositories of a namespace are to be removed, where these say so: for the transaction that removes them."""
-    await connection.execute(_sql.leave_namespace, namespace, CLEAN_UP)
+    await connection.execute(_sql.mark_namespace_for_removal, namespace, CLEAN_UP)
 
 
-async def claim_removals(connection: Connection, *, most: int, lease: timedelta, patience: timedelta) -> Sequence[Unwanted]:
+async def claim_removals(connection: Connection, *, most: int, lease: timedelta, patience: timedelta) -> Sequence[HookRemoval]:
     """Hooks to remove; for the ``lease`` nobody else gets them. After ``patience`` they are old."""
     return [
-        Unwanted(
+        HookRemoval(
             row["id"],
             row["namespace"],
             row["name"],
@@ -100,9 +100,9 @@ async def claim_removals(connection: Connection, *, most: int, lease: timedelta,
     ]
 
 
-async def removed(connection: Connection, number: int) -> None:
+async def forget_removal(connection: Connection, number: int) -> None:
     """Nothing more is to be done about it."""
-    await connection.execute(_sql.removed, number)
+    await connection.execute(_sql.forget_removal, number)
 
 
 async def fail_removal(connection: Connection, number: int, *, again: timedelta) -> None:

@@ -20,13 +20,13 @@ from claimed c join resource r using (uid) join resource_history h on (h.uid, h.
 -- name: note
 update repository_hook set hook = $2, githost = $3, due = now() + $4, failures = 0 where uid = $1
 
--- name: rest
+-- name: wait_for_change
 update repository_hook set due = 'infinity' where uid = $1
 
 -- name: fail
 update repository_hook set due = now() + $2, failures = failures + 1 where uid = $1
 
--- name: leave
+-- name: mark_for_removal
 -- The hook of a repository is to be removed; so it is none of its any more.
 with left_behind as (
     insert into hook_to_remove (namespace, name, hook, githost)
@@ -34,7 +34,7 @@ with left_behind as (
 )
 update repository_hook set hook = null, githost = null where uid = $1
 
--- name: leave_namespace
+-- name: mark_namespace_for_removal
 -- The same of all repositories of a namespace whose finalizers name $2.
 with left_behind as (
     insert into hook_to_remove (namespace, name, hook, githost)
@@ -49,7 +49,7 @@ update hook_to_remove set due = now() + $2
 where id in (select id from hook_to_remove where due <= now() order by due limit $1 for update skip locked)
 returning id, namespace, name, hook, githost, failures, since < now() - $3::interval as is_old
 
--- name: removed
+-- name: forget_removal
 delete from hook_to_remove where id = $1
 
 -- name: fail_removal

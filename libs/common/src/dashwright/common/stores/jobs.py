@@ -21,7 +21,7 @@ from dashwright.common.kinds.registry import JOB, find
 from dashwright.common.stores import accepted, changes, evaluations
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.outbox import Wakeup
-from dashwright.common.stores.resources import Stored, not_found
+from dashwright.common.stores.resources import StoredObject, not_found
 
 _sql = queries.load(__package__, "jobs.sql")
 
@@ -96,7 +96,7 @@ class StoredJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
+class SubmissionResult:
     """The jobs in the order asked for, and the wake-ups to publish once the transaction has committed."""
 
     jobs: Sequence[StoredJob]
@@ -113,7 +113,7 @@ class JobPage:
 
 async def submit(
     connection: Connection, kind: Kind, jobs: Sequence[NewJob], *, submitted_by: Mapping[str, Any], headers: Mapping[str, str]
-) -> Submitted:
+) -> SubmissionResult:
     """Records jobs as pending together with their wake-ups, in one statement. AlreadyExists where a name is taken."""
     once: dict[str, NewJob] = {}
     for job in jobs:
@@ -153,7 +153,7 @@ async def submit(
     wakeups = [
         Wakeup(row["outbox_id"], routing.EXCHANGE, row["wake_key"], row["outbox_body"], dict(headers)) for row in rows if row["outbox_id"]
     ]
-    return Submitted([stored[f"{job.namespace}/{job.coalesce_key or job.name}"] for job in jobs], wakeups)
+    return SubmissionResult([stored[f"{job.namespace}/{job.coalesce_key or job.name}"] for job in jobs], wakeups)
 
 
 def is_incremental(job: NewJob | StoredJob) -> bool:
@@ -313,14 +313,14 @@ async def delete_namespace(connection: Connection, namespace: str) -> None:
     await evaluations.forget_namespace(connection, namespace)
 
 
-async def recent(connection: Connection, repository: Stored, *, limit: int) -> Sequence[StoredJob]:
+async def recent(connection: Connection, repository: StoredObject, *, limit: int) -> Sequence[StoredJob]:
     """The jobs of a repository, and of none that had its name before, the newest first."""
     return [_job(row) for row in await connection.fetch(_sql.recent, repository.namespace, repository.name, repository.uid, limit)]
 
 
-async def one_of(connection: Connection, repository: Stored, uid: uuid.UUID) -> StoredJob:
+async def get_of_repository(connection: Connection, repository: StoredObject, uid: uuid.UUID) -> StoredJob:
     """A job of a repository; NotFound when there is none or history has dropped it."""
-    row = await connection.fetchrow(_sql.one_of, repository.uid, uid)
+    row = await connection.fetchrow(_sql.get_of_repository, repository.uid, uid)
     if row is None:
         raise not_found(JOB, str(uid))
     return _job(row)
@@ -342,9 +342,9 @@ async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
     return [_job(row) for row in await connection.fetch(_sql.lapsed, limit)]
 
 
-async def take_up_again(connection: Connection, job: StoredJob) -> Sequence[Wakeup]:
+async def requeue_lapsed(connection: Connection, job: StoredJob) -> Sequence[Wakeup]:
     """working → pending after a lapsed lease, under the lock. Only where no equal job waits already."""
-    if await connection.fetchval(_sql.take_up_again, job.uid, _PENDING) is None:
+    if await connection.fetchval(_sql.requeue_lapsed, job.uid, _PENDING) is None:
         return []
     await connection.execute(_sql.end_lease, job.uid)
     return await wake(connection, job.uid)

@@ -159,7 +159,7 @@ from job where namespace = $1 and repository = $2 and repository_uid = $3
 order by created_at desc
 limit $4
 
--- name: one_of
+-- name: get_of_repository
 select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
        submitted_by, coalesce_key
 from job where repository_uid = $1 and uid = $2
@@ -175,7 +175,7 @@ where l.expires_at < now()
 order by l.expires_at
 limit $1
 
--- name: take_up_again
+-- name: requeue_lapsed
 -- working → pending after a lapsed lease. Where an equal job already waits, that one does the work and this one ends.
 update job set state = 'pending', status = $2, started_at = null
 where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())

@@ -16,7 +16,7 @@ from dashwright.common.models.provisioning import (
 )
 from dashwright.common.stores import jobs, resources, statuses
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 def concerns(job: StoredJob) -> bool:
@@ -46,7 +46,7 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, d
     assert job.repository is not None
     await resources.lock(connection)
 
-    def change(repository: RepositoryStatus, stored: Stored) -> None:
+    def change(repository: RepositoryStatus, stored: StoredObject) -> None:
         repository.sync = SyncStatus(
             state=SyncState(status.state.value),
             job=str(job.uid),
@@ -66,7 +66,7 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, d
         return
 
 
-def _due(repository: Stored, finished: int) -> int | None:
+def _due(repository: StoredObject, finished: int) -> int | None:
     """When the next sync is due; None where none comes by itself."""
     sync = RepositorySpec.model_validate_json(repository.spec).sync
     return finished + sync.interval_seconds * 1000 if sync.enabled and sync.interval_seconds else None

@@ -14,7 +14,7 @@ _sql = queries.load(__package__, "repositories.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Scheduled:
+class ScheduledRepository:
     """A repository as the scheduler sees it. ``changed`` is when its spec last did, in Unix milliseconds.
 
     ``refused_by``: rules that keep files of it in quarantine. ``held_at``: while its branch is at that commit, nothing is synced by itself.
@@ -32,10 +32,10 @@ class Scheduled:
     held_at: str | None = None
 
 
-async def scheduled(connection: Connection) -> Sequence[Scheduled]:
+async def scheduled(connection: Connection) -> Sequence[ScheduledRepository]:
     """Every repository, in no order."""
     return [
-        Scheduled(
+        ScheduledRepository(
             row["uid"],
             row["namespace"],
             row["name"],
@@ -52,7 +52,7 @@ async def scheduled(connection: Connection) -> Sequence[Scheduled]:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCommit:
     """What is stored of a repository. ``edition`` counts how often that was written.
 
     ``commit`` is the one that is stored but for quarantined files, by the generation that was asked about; None where none is.
@@ -65,7 +65,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class QuarantineEntry:
     """A file that cannot go in; ``since`` tells when it first could not. ``is_copy``: it is the copy of one that did, and no error."""
 
     path: str
@@ -77,40 +77,44 @@ class Fault:
     is_copy: bool = False
 
 
-async def mentioning(connection: Connection, namespace: str, name: str, text: str) -> Sequence[tuple[str, str]]:
+async def find_mentions(connection: Connection, namespace: str, name: str, text: str) -> Sequence[tuple[str, str]]:
     """Return the names and specs of the other repositories that have ``text`` in their spec, those being deleted left out."""
-    return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.mentioning, namespace, name, text)]
+    return [(row["name"], row["spec"]) for row in await connection.fetch(_sql.find_mentions, namespace, name, text)]
 
 
-async def kept(connection: Connection, repository: uuid.UUID, *, generation: int) -> Kept:
+async def stored_commit(connection: Connection, repository: uuid.UUID, *, generation: int) -> StoredCommit:
     """To be asked before the files are looked at: by this edition ``note_commit`` tells later whether somebody else wrote meanwhile."""
-    row = await connection.fetchrow(_sql.kept, repository, generation)
-    return Kept(**row) if row else Kept()
+    row = await connection.fetchrow(_sql.stored_commit, repository, generation)
+    return StoredCommit(**row) if row else StoredCommit()
 
 
-async def look_anew(connection: Connection, namespace: str, name: str) -> None:
+async def require_full_sync(connection: Connection, namespace: str, name: str) -> None:
     """What is stored of a repository is that of no commit any more: its next sync looks at everything."""
-    await connection.execute(_sql.look_anew, namespace, name)
+    await connection.execute(_sql.require_full_sync, namespace, name)
 
 
 async def note_commit(
     connection: Connection, repository: uuid.UUID, commit: str, *, generation: int, edition: int, since: str | None = None, entries: int = 0
-) -> Kept | None:
+) -> StoredCommit | None:
     """``commit`` is stored now; empty: none is. For the transaction that writes the objects, under the lock of these.
 
     ``since``: only what differs from that commit was written; ``entries`` are the more there are then, else all. Answers what is kept now,
     and None where what is stored was no longer of that ``edition``: nothing was noted, and the transaction must be rolled back.
     """
     row = await connection.fetchrow(_sql.note_commit, repository, commit or None, generation, edition, entries, since)
-    return Kept(**row) if row else None
+    return StoredCommit(**row) if row else None
 
 
-async def faults(connection: Connection, repository: uuid.UUID, *, most: int | None = None, copies: bool = True) -> Sequence[Fault]:
+async def faults(
+    connection: Connection, repository: uuid.UUID, *, most: int | None = None, copies: bool = True
+) -> Sequence[QuarantineEntry]:
     """Return the files in quarantine, by path, ``most`` of them at most; ``copies`` are left out where they are not asked for."""
-    return [Fault(**row) for row in await connection.fetch(_sql.faults, repository, most, copies)]
+    return [QuarantineEntry(**row) for row in await connection.fetch(_sql.faults, repository, most, copies)]
 
 
-async def quarantine(connection: Connection, repository: uuid.UUID, found: Sequence[Fault], *, among: Collection[str] | None) -> None:
+async def quarantine(
+    connection: Connection, repository: uuid.UUID, found: Sequence[QuarantineEntry], *, among: Collection[str] | None
+) -> None:
     """Of the paths ``among``, None for all, these are in quarantine, each once, and no others; one that was there stays since when it was.
 
     In the transaction of ``note_commit``.
@@ -120,9 +124,9 @@ async def quarantine(connection: Connection, repository: uuid.UUID, found: Seque
     await connection.execute(_sql.quarantine, repository, None if among is None else list(among), *columns)
 
 
-async def uids(connection: Connection) -> Sequence[str]:
+async def list_uids(connection: Connection) -> Sequence[str]:
     """Of every repository there is."""
-    return [row["uid"] for row in await connection.fetch(_sql.uids)]
+    return [row["uid"] for row in await connection.fetch(_sql.list_uids)]
 
 
 @asynccontextmanager

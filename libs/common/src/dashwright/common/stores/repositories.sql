@@ -5,7 +5,7 @@ select pg_try_advisory_lock(5, 1)
 -- name: release_schedule
 select pg_advisory_unlock(5, 1)
 
--- name: uids
+-- name: list_uids
 select uid::text from resource where api_group = 'provisioning.grafana.app' and resource = 'repositories'
 
 -- name: all
@@ -16,7 +16,7 @@ from resource r join resource_history h using (uid, generation)
      left join repository_hold o on (o.uid, o.generation) = (r.uid, r.generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
--- name: mentioning
+-- name: find_mentions
 -- Which other repositories of a namespace have a text in their spec, whatever its case: those whose place may be the same.
 select r.name, h.spec
 from resource r join resource_history h using (uid, generation)
@@ -24,11 +24,11 @@ where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resour
       and r.deletion_timestamp is null and strpos(lower(h.spec), lower($3)) > 0
 order by r.name
 
--- name: kept
+-- name: stored_commit
 -- No row of what was never written.
 select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
 
--- name: look_anew
+-- name: require_full_sync
 update repository_commit set ref = null, edition = edition + 1
 where uid = (
     select uid from resource

@@ -45,11 +45,10 @@ _LONGEST_WRITE = 310.0
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredObject:
     """One object as the store holds it.
 
-    ``metadata``, ``spec`` and ``status`` are JSON text. ``number`` is what older clients know it by, ``folder`` None at the root; jobs have
-    neither of them, nor a title. ``resource_version`` is 0 where it was only tried whether the object could be made.
+    ``metadata``, ``spec`` and ``status`` are JSON text. Jobs have no ``number``, ``folder`` or ``title``.
     """
 
     kind: Kind
@@ -72,9 +71,9 @@ class Stored:
     def body(self) -> Body:
         return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
-    def with_spec(self, spec: str) -> "Stored":
+    def with_spec(self, spec: str) -> "StoredObject":
         """The same object with the body that was not read with it. Lists make many: ``replace`` takes three times as long."""
-        return Stored(
+        return StoredObject(
             self.kind,
             self.uid,
             self.name,
@@ -98,7 +97,7 @@ class Stored:
 
     def parts(self, version: str) -> Sequence[str]:
         """The same in pieces of text: a list joins those of many objects once, since copying bodies is most of its work."""
-        spec, status, secure = rendering.shown(self.kind, self.body, version)
+        spec, status, secure = rendering.render(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
         named = () if secure is None else (',"secure":', secure)
         seen = () if status is None else (',"status":', status)
@@ -159,7 +158,7 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteResult:
     name: str
     uid: uuid.UUID
     resource_version: int
@@ -167,7 +166,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class Managed:
+class ManagedObject:
     """An object that a repository owns."""
 
     group: str
@@ -184,7 +183,9 @@ async def lock(connection: Connection) -> None:
     await connection.execute(_sql.lock)
 
 
-async def create(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None) -> Written:
+async def create(
+    connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None
+) -> WriteResult:
     """Adds one object; AlreadyExists when its name is taken."""
     await lock(connection)
     kind = write.kind
@@ -196,16 +197,18 @@ async def create(connection: Connection, namespace: str, write: Write, *, actor:
     return written
 
 
-async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> Written | None:
+async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> WriteResult | None:
     """Adds or replaces one object; one that would not change is left alone, and None answered."""
     await lock(connection)
     return await _write(connection, namespace, write, actor=actor, now=now, status=None)
 
 
-async def _write(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None) -> Written | None:
+async def _write(
+    connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None
+) -> WriteResult | None:
     message = write.annotations.get(MESSAGE)
     row = await connection.fetchrow(_WRITE_ONE, namespace, actor, now, message, status, write.restored_from, *write.staged(0))
-    return None if row is None else Written(**row)
+    return None if row is None else WriteResult(**row)
 
 
 async def version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
@@ -214,17 +217,17 @@ async def version(connection: Connection, kind: Kind, namespace: str, name: str)
     return found
 
 
-async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> Written:
+async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> WriteResult:
     """Begins the deletion of an object that has finalizers; NotFound when there is none."""
     await lock(connection)
     row = await connection.fetchrow(_sql.mark_deleted, namespace, kind.group, kind.plural, name, now, actor)
     if row is None:
         raise not_found(kind, name)
-    return Written(**row)
+    return WriteResult(**row)
 
 
-class Staging:
-    """Many writes taken in at once, inside the caller's transaction: staged without any lock, then written in one statement."""
+class StagedWrites:
+    """Many writes of one transaction: staged without a lock, then written in one statement."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -247,15 +250,12 @@ class Staging:
     async def write(self, namespace: str, *, actor: str, now: datetime, message: str = "") -> int:
         """Creates or replaces what is staged; answers how many objects changed. Their versions have the ``message``."""
         await self._connection.execute(_sql.extend_statement)
-        count: int = await self._connection.fetchval(
-            _WRITE_STAGED, namespace, actor, now, message or None, None, None, timeout=_LONGEST_WRITE
-        )
-        return count
+        values = (namespace, actor, now, message or None, None, None)
+        return int(await self._connection.fetchval(_WRITE_STAGED, *values, timeout=_LONGEST_WRITE))
 
     async def created(self, kind: Kind) -> int:
         """How many objects of a kind the write has made rather than replaced."""
-        count: int = await self._connection.fetchval(_sql.created, kind.group, kind.plural)
-        return count
+        return int(await self._connection.fetchval(_sql.created, kind.group, kind.plural))
 
 
 async def delete(
@@ -296,17 +296,17 @@ async def delete_namespace(connection: Connection, namespace: str) -> int:
     return int((await connection.execute(_sql.delete_namespace, namespace)).rpartition(" ")[2])
 
 
-async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> Stored:
+async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredObject:
     """One object; NotFound when there is none."""
     row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
     if row is None:
         raise not_found(kind, name)
-    return stored_of(kind, row)
+    return object_of_row(kind, row)
 
 
-async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[Stored]:
+async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[StoredObject]:
     """Those of the named objects that exist."""
-    return [stored_of(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
+    return [object_of_row(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
 
 
 def not_found(kind: Kind, name: str) -> NotFound:
@@ -328,7 +328,7 @@ async def write_status(
         raise not_found(kind, name)
 
 
-async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[Managed]:
+async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[ManagedObject]:
     """Everything a repository owns."""
     rows = await connection.fetch(_sql.managed, namespace, REPOSITORY_MANAGER, repository)
     return await asyncio.to_thread(lambda: [_managed(row) for row in rows])
@@ -336,7 +336,7 @@ async def managed(connection: Connection, namespace: str, repository: str) -> Se
 
 async def managed_at(
     connection: Connection, namespace: str, repository: str, paths: Sequence[str], keys: Sequence[tuple[str, str, str]]
-) -> Sequence[Managed]:
+) -> Sequence[ManagedObject]:
     """What a repository owns that came from one of the paths (directories without a slash at the end) or has one of the keys.
 
     A key is group, resource and name. The cost does not grow with the repository.
@@ -346,8 +346,8 @@ async def managed_at(
     return [_managed(row) for row in rows]
 
 
-def _managed(row: Any) -> Managed:
-    return Managed(
+def _managed(row: Any) -> ManagedObject:
+    return ManagedObject(
         row["api_group"],
         row["resource"],
         row["name"],
@@ -379,9 +379,9 @@ async def count_managed(connection: Connection, namespace: str, repository: str)
     return [(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.count_managed, namespace, repository)]
 
 
-def stored_of(kind: Kind, row: Any) -> Stored:
+def object_of_row(kind: Kind, row: Any) -> StoredObject:
     """What a row of a statement that tells of objects says."""
-    return Stored(
+    return StoredObject(
         kind,
         row["uid"],
         row["name"],

@@ -16,7 +16,7 @@ _sql = queries.load(__package__, "revisions.sql")
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class StoredRevision:
     """A commit that was stored: ``at`` is when it first was, ``job`` the one that did it.
 
     ``withdrawn``: an earlier one was stored after it. ``current``: what is stored now is this.
@@ -35,26 +35,26 @@ async def note(connection: Connection, repository: uuid.UUID, ref: str, *, job: 
     await connection.execute(_sql.trim, repository, MOST_KEPT)
 
 
-async def listed(connection: Connection, repository: uuid.UUID) -> Sequence[Revision]:
+async def list_all(connection: Connection, repository: uuid.UUID) -> Sequence[StoredRevision]:
     """All that are known, the newest first."""
-    return [Revision(**row) for row in await connection.fetch(_sql.listed, repository)]
+    return [StoredRevision(**row) for row in await connection.fetch(_sql.list_all, repository)]
 
 
-def before(known: Sequence[Revision]) -> Revision | None:
+def previous(known: Sequence[StoredRevision]) -> StoredRevision | None:
     """The one to go back to: the newest that neither is stored now nor was gone back from."""
     return next((revision for revision in known if not revision.current and not revision.withdrawn), None)
 
 
-async def hold(connection: Connection, repository: uuid.UUID, head: str, *, generation: int) -> None:
+async def hold_at(connection: Connection, repository: uuid.UUID, head: str, *, generation: int) -> None:
     """No sync comes by itself while the branch is at ``head`` and the spec of this generation."""
-    await connection.execute(_sql.hold, repository, head, generation)
+    await connection.execute(_sql.hold_at, repository, head, generation)
 
 
 async def release(connection: Connection, repository: uuid.UUID) -> None:
     await connection.execute(_sql.release, repository)
 
 
-async def held(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
+async def held_head(connection: Connection, repository: uuid.UUID, *, generation: int) -> str | None:
     """Where the branch stood when the repository was put back; None where it is not held."""
-    head: str | None = await connection.fetchval(_sql.held, repository, generation)
+    head: str | None = await connection.fetchval(_sql.held_head, repository, generation)
     return head

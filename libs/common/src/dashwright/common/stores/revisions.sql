@@ -15,13 +15,13 @@ delete from repository_revision
 where uid = $1
   and position <= (select position from repository_revision where uid = $1 order by position desc offset $2 limit 1)
 
--- name: listed
+-- name: list_all
 select r.ref, r.at, r.job, r.withdrawn, c.ref is not null as current
 from repository_revision r left join repository_commit c using (uid, ref)
 where r.uid = $1
 order by r.position desc
 
--- name: hold
+-- name: hold_at
 insert into repository_hold (uid, head, generation)
 select uid, $2, $3 from resource where uid = $1 for key share
 on conflict (uid) do update set head = excluded.head, generation = excluded.generation
@@ -29,5 +29,5 @@ on conflict (uid) do update set head = excluded.head, generation = excluded.gene
 -- name: release
 delete from repository_hold where uid = $1
 
--- name: held
+-- name: held_head
 select head from repository_hold where uid = $1 and generation = $2

@@ -7,13 +7,13 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 Status = TypeVar("Status", bound=Shape)
 
 
 async def change(
-    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, Stored], None]
+    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, StoredObject], None]
 ) -> Status:
     """Lets ``alter`` change the status in place (second argument: the object as it is) and writes it where it differs.
 

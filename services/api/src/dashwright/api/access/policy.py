@@ -9,7 +9,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import Gone
 from dashwright.common.identity import Identity
 from dashwright.common.stores import changes
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _MOST_VIEWS: Final = 1000
 """Callers whose view on one tree is kept."""
@@ -46,7 +46,7 @@ class AccessPolicy:
         self.forget(namespace)  # a new folder, which this gateway has not heard of yet
         return await self.view(identity, namespace)
 
-    async def demand(self, identity: Identity, action: str, stored: Stored) -> View:
+    async def demand(self, identity: Identity, action: str, stored: StoredObject) -> View:
         """The caller's view on where a stored object lies. Raises Forbidden where it does not allow ``action`` on it, and Unavailable."""
         view = await self.view_on(identity, stored.namespace, stored.folder)
         demand(view, action, stored.kind, stored.name, stored.folder, login=identity.login)

@@ -76,5 +76,5 @@ async def _empty(connection: Connection, namespace: str) -> int:
     await resources.lock(connection)
     await jobs.lock(connection)
     await jobs.delete_namespace(connection, namespace)
-    await hooks.leave_namespace(connection, namespace)
+    await hooks.mark_namespace_for_removal(connection, namespace)
     return await resources.delete_namespace(connection, namespace)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Final
 
-from dashwright.common.stores.changes import Change, State
+from dashwright.common.stores.changes import Change, ObjectState
 
 _CHANGES: Final = 4096
 _BYTES: Final = 16 * 1024 * 1024
@@ -48,5 +48,5 @@ class ChangeBuffer:
         return [change for change in reversed(newer) if change.resource_version <= until]
 
 
-def _size(state: State) -> int:
+def _size(state: ObjectState) -> int:
     return len(state.metadata) + len(state.status or "") + len(state.labels)

@@ -14,7 +14,7 @@ from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 MANAGER: Final = "classic-api"
 """The name under which this API owns the fields that it sets."""
@@ -47,7 +47,9 @@ def new_object(
     return DesiredObject(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
 
 
-def replacement(stored: Stored, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any) -> DesiredObject:
+def replacement(
+    stored: StoredObject, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
+) -> DesiredObject:
     """A stored object with another spec and place; labels, annotations and whatever else this API does not know of stay."""
     metadata = orjson.loads(stored.metadata)
     return DesiredObject(

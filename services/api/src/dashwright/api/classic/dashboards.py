@@ -20,8 +20,8 @@ from dashwright.common.errors import AlreadyExists, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import histories, quotas, resources
-from dashwright.common.stores.histories import Version
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.histories import StoredVersion
+from dashwright.common.stores.resources import StoredObject
 
 SAVE: Final = event_of(DASHBOARD, "save")
 RESTORE: Final = event_of(DASHBOARD, "restore")
@@ -59,7 +59,7 @@ class Dashboards:
         self._policy = policy
         self._writer = writer
 
-    async def get(self, caller: Identity, uid: str) -> Stored:
+    async def get(self, caller: Identity, uid: str) -> StoredObject:
         """Raises NotFound, and Forbidden where the caller may not read it."""
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
@@ -78,7 +78,7 @@ class Dashboards:
             raise not_found()
         return name
 
-    async def folder_of(self, caller: Identity, stored: Stored) -> Stored | None:
+    async def folder_of(self, caller: Identity, stored: StoredObject) -> StoredObject | None:
         """The folder that a dashboard lies in; None at the root, and where the caller may not read it."""
         if not stored.folder:
             return None
@@ -87,7 +87,7 @@ class Dashboards:
         view = await self._policy.view(caller, caller.namespace)
         return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
-    async def save(self, context: WriteContext, wanted: SaveRequest) -> Stored:
+    async def save(self, context: WriteContext, wanted: SaveRequest) -> StoredObject:
         """Makes or replaces a dashboard.
 
         Raises BadRequest for a title or uid against the rules, NotFound for an unknown folder or number, Forbidden for what the caller
@@ -113,19 +113,19 @@ class Dashboards:
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
 
-    async def delete(self, context: WriteContext, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> StoredObject:
         """Answers what was removed. Raises NotFound, and Forbidden for what the caller may not remove or a repository manages."""
         try:
             return (await self._writer.delete(DASHBOARD, context.identity.namespace, uid, context)).stored
         except NotFound as error:
             raise not_found() from error
 
-    async def versions(self, stored: Stored, *, before: int | None, limit: int) -> Sequence[Version]:
+    async def versions(self, stored: StoredObject, *, before: int | None, limit: int) -> Sequence[StoredVersion]:
         """Without their bodies, the newest first."""
         async with self._database.connection() as connection:
             return await histories.versions(connection, stored.uid, before=before, limit=limit)
 
-    async def version(self, stored: Stored, generation: int) -> Version:
+    async def version(self, stored: StoredObject, generation: int) -> StoredVersion:
         """Raises NotFound."""
         async with self._database.connection() as connection:
             found = await histories.version(connection, stored.uid, generation) if 0 < generation < 2**63 else None
@@ -133,12 +133,12 @@ class Dashboards:
             raise NotFound("Dashboard version not found")
         return found
 
-    async def restore(self, context: WriteContext, stored: Stored, generation: int) -> Stored:
+    async def restore(self, context: WriteContext, stored: StoredObject, generation: int) -> StoredObject:
         """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
         version = await self.version(stored, generation)
         spec = await run_sized(len(version.spec), partial(read_json, version.spec))
 
-        def change(current: Stored) -> DesiredObject:
+        def change(current: StoredObject) -> DesiredObject:
             return common.replacement(
                 current,
                 version.stored_version,
@@ -151,7 +151,7 @@ class Dashboards:
         context = replace(context, event=RESTORE)
         return (await self._writer.update(DASHBOARD, context.identity.namespace, stored.name, change, context)).stored
 
-    async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> Stored:
+    async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> StoredObject:
         """Makes a dashboard again that was deleted, of several the last; it goes on where it was. ``folder_uid`` None: in its old folder.
 
         Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
@@ -159,7 +159,7 @@ class Dashboards:
         caller, context = context.identity, replace(context, event=RESTORE)
         mine = deleter_of(caller)
         async with self._database.connection() as connection:
-            found = await histories.trashed(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
+            found = await histories.list_trash(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
             if not found:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
@@ -173,10 +173,10 @@ class Dashboards:
         )
         return await self._writer.create(made, context, size=len(version.spec))
 
-    async def _replace(self, context: WriteContext, name: str, wanted: SaveRequest, folder: str) -> Stored:
+    async def _replace(self, context: WriteContext, name: str, wanted: SaveRequest, folder: str) -> StoredObject:
         spec = _body(wanted.spec)
 
-        def change(stored: Stored) -> DesiredObject:
+        def change(stored: StoredObject) -> DesiredObject:
             return common.replacement(stored, _version(spec), spec, folder=folder, message=wanted.message)
 
         preconditions = Preconditions() if wanted.overwrite else Preconditions(generation=-1 if wanted.version is None else wanted.version)

@@ -21,7 +21,7 @@ from dashwright.common.errors import AlreadyExists, BadRequest, NotFound, Precon
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _ROOT: Final = frozenset({"", "general"})
 
@@ -37,10 +37,10 @@ class VersionMismatch(PreconditionFailed):
 class FolderDetails:
     """A folder with what is known around it, for one caller."""
 
-    stored: Stored
+    stored: StoredObject
     view: View
     #: Folders above that the caller may read, the highest first.
-    above: Sequence[Stored]
+    above: Sequence[StoredObject]
     #: Those of all these folders that have rules of access of their own.
     guarded: frozenset[uuid.UUID]
 
@@ -87,7 +87,7 @@ class Folders:
         async with self._database.connection() as connection:
             return await tree.counts(connection, caller.namespace, uid)
 
-    async def create(self, context: WriteContext, uid: str, title: str, description: str, parent: str) -> Stored:
+    async def create(self, context: WriteContext, uid: str, title: str, description: str, parent: str) -> StoredObject:
         """Raises BadRequest for a title or uid against the rules and for a place too deep, NotFound for the parent, VersionMismatch for a
         taken uid.
         """
@@ -103,36 +103,36 @@ class Folders:
 
     async def change(
         self, context: WriteContext, uid: str, title: str | None, description: str | None, *, version: int | None, overwrite: bool
-    ) -> Stored:
+    ) -> StoredObject:
         """None leaves what is there. Raises NotFound, BadRequest, and VersionMismatch where neither version nor ``overwrite`` fits."""
         if title is not None:
             _check_title(title)
         given = {"title": title, "description": description}
         members = {key: text for key, text in given.items() if text is not None}
 
-        def changed(stored: Stored) -> DesiredObject:
+        def changed(stored: StoredObject) -> DesiredObject:
             if not overwrite and version != stored.generation:
                 raise VersionMismatch
             return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
 
         return await self._update(context, uid, changed)
 
-    async def move(self, context: WriteContext, uid: str, parent: str) -> Stored:
+    async def move(self, context: WriteContext, uid: str, parent: str) -> StoredObject:
         """Raises NotFound for either folder, and BadRequest for a place below itself or too deep."""
 
-        def moved(stored: Stored) -> DesiredObject:
+        def moved(stored: StoredObject) -> DesiredObject:
             return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
 
         return await self._update(context, uid, moved)
 
-    async def delete(self, context: WriteContext, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> StoredObject:
         """Removes a folder with everything inside; answers it. Raises NotFound, and Forbidden where a repository manages any of it."""
         try:
             return (await self._writer.delete(FOLDER, context.identity.namespace, uid, context, cascade=True)).stored
         except NotFound as error:
             raise not_found() from error
 
-    async def _update(self, context: WriteContext, uid: str, change: Callable[[Stored], DesiredObject]) -> Stored:
+    async def _update(self, context: WriteContext, uid: str, change: Callable[[StoredObject], DesiredObject]) -> StoredObject:
         try:
             return (await self._writer.update(FOLDER, context.identity.namespace, uid, change, context)).stored
         except NotFound as error:

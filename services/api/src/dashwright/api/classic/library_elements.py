@@ -16,7 +16,7 @@ from dashwright.common.document import read_json
 from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 PANEL: Final = 1
 """The kind of library element that there is."""
@@ -85,7 +85,7 @@ class LibraryElements:
             if after != before:
                 await _check_name(connection, context, *after, uid)
 
-        def changed(stored: Stored) -> DesiredObject:
+        def changed(stored: StoredObject) -> DesiredObject:
             spec = read_json(stored.spec) if wanted.model is None else dict(wanted.model)
             place = stored.folder or "" if folder is None else folder
             return common.replacement(stored, common.VERSION, spec, folder=place, title=wanted.name or stored.title)
@@ -94,7 +94,7 @@ class LibraryElements:
             LIBRARY_PANEL, namespace, uid, changed, context, preconditions=Preconditions(generation=version), size=wanted.size
         )
 
-    async def delete(self, context: WriteContext, uid: str) -> Stored:
+    async def delete(self, context: WriteContext, uid: str) -> StoredObject:
         """Answers what was removed. Raises NotFound, and Forbidden for one that dashboards show."""
         async with self._database.connection() as connection:
             if await resources.version(connection, LIBRARY_PANEL, context.identity.namespace, uid) is None:

@@ -17,7 +17,7 @@ from dashwright.api.http.decoding import CODINGS, FAULTS, Unpacker
 from dashwright.api.http.errors import ErrorShape, permission_denied
 from dashwright.common.errors import BadRequest, Forbidden, Invalid, TooLarge, UnsupportedMediaType
 from dashwright.common.identity import Caller, Identity
-from dashwright.common.models.causes import causes_of, shown
+from dashwright.common.models.causes import causes_of, format_causes
 
 log = structlog.get_logger()
 
@@ -174,7 +174,7 @@ class Call:
             causes = causes_of(error)
             if causes is None:
                 raise BadRequest(f"The body is not JSON: {error.errors(include_url=False)[0]['msg']}") from error
-            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in shown(causes))
+            text = "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in format_causes(causes))
             kind = Invalid if self.shape is ErrorShape.STATUS else BadRequest
             raise kind(f"The body does not fit: {text}", causes=causes) from error
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from dashwright.api.http.response import Response, json_response
 from dashwright.common.errors import DashwrightError, Forbidden, MethodNotAllowed, TooManyRequests, Unauthorized, Unavailable
-from dashwright.common.models.causes import shown
+from dashwright.common.models.causes import format_causes
 
 ACCESS_DENIED: Final = "access-denied"
 """Message id of a missing permission."""
@@ -78,7 +78,9 @@ def _status(error: DashwrightError, trace_id: str) -> dict[str, Any]:
         message = f"{message}; trace id {trace_id}"
     details: dict[str, Any] = {key: error.details[key] for key in _DETAILS if key in error.details}
     if error.causes:
-        details["causes"] = [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in shown(error.causes)]
+        details["causes"] = [
+            {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in format_causes(error.causes)
+        ]
     if (seconds := _retry_after(error)) is not None:
         details["retryAfterSeconds"] = seconds
     metadata = {key: error.details[key] for key in _METADATA if key in error.details}

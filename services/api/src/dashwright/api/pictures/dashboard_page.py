@@ -18,7 +18,7 @@ from dashwright.common import media
 from dashwright.common.errors import DashwrightError, Forbidden
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.pictures import PictureOptions
 
 _log = structlog.get_logger()
 
@@ -60,7 +60,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
     ]
 
 
-async def draw_or_reason(caller: Identity, spec: str, drawing: Drawing, drawings: PictureClient) -> Picture | str:
+async def draw_or_reason(caller: Identity, spec: str, drawing: PictureOptions, drawings: PictureClient) -> Picture | str:
     """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
     try:
         return await drawings.draw(spec, drawing, query_context(caller))

@@ -15,7 +15,7 @@ from dashwright.common import media
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.pictures import PictureOptions
 from dashwright.common.models.query_context import QueryContext
 
 PICTURE_HEADERS: Final = {
@@ -69,7 +69,7 @@ def picture_response(picture: Picture) -> Response:
     return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
 
 
-def drawing_of(call: Call) -> Drawing:
+def drawing_of(call: Call) -> PictureOptions:
     """Raises BadRequest that names the parameter."""
     query = call.query
     wanted: dict[str, object] = {name: query[name] for name in _TEXTS if query.get(name)}
@@ -79,7 +79,7 @@ def drawing_of(call: Call) -> Drawing:
     if wanted.get("height") == -1:  # as high as it is
         del wanted["height"]
     try:
-        return Drawing.model_validate(wanted)
+        return PictureOptions.model_validate(wanted)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise BadRequest(f"the parameter {fault['loc'][0]} is wrong: {fault['msg']}") from error

@@ -12,7 +12,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 NEW: Final = "new"
 """The name in the path that stands for a repository which is not stored yet; none can have it."""
@@ -29,7 +29,7 @@ class Configurations:
     sealing: TokenSealer
     settings: AdmissionSettings
 
-    async def get(self, namespace: str, name: str) -> Stored:
+    async def get(self, namespace: str, name: str) -> StoredObject:
         """The stored repository. Raises NotFound."""
         async with self.database.connection() as connection:
             return await resources.get(connection, REPOSITORY, namespace, name)

@@ -35,7 +35,7 @@ from dashwright.common.models.provisioning import RepositorySpec, RepositoryStat
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores import resources, statuses
 from dashwright.common.stores.jobs import WEBHOOK
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
 
@@ -80,7 +80,7 @@ class SignedBody:
 class HookTarget:
     """A repository whose host was asked to call, and the secret that both know."""
 
-    stored: Stored
+    stored: StoredObject
     status: RepositoryStatus
     secret: str
 
@@ -104,7 +104,7 @@ class LastEvents:
                 del self._times[namespace, name]
 
     async def _write(self, namespace: str, name: str, at: int) -> None:
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.webhook.last_event = max(at, status.webhook.last_event or 0)
 
         with suppress(NotFound):

@@ -24,8 +24,8 @@ from dashwright.api.resources.threads import run_sized
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import StreamName
-from dashwright.common.stores.histories import TrashPosition, Version
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.histories import StoredVersion, TrashPosition
+from dashwright.common.stores.resources import StoredObject
 
 
 async def history_response(target: Target, services: Services, call: Call, selection: Selection) -> Response:
@@ -53,7 +53,7 @@ async def _generations(target: Target, services: Services, call: Call, selection
     if current is not None:
         await services.policy.demand(call.identity, kind.actions["get"], current)
 
-    async def items() -> AsyncIterator[Stored]:
+    async def items() -> AsyncIterator[StoredObject]:
         for version in found[:limit]:
             assert current is not None, "only an object has versions"
             then = version.of(current)
@@ -73,14 +73,14 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
     view, actions = await services.policy.view(call.identity, namespace), (kind.actions["get"], kind.actions["delete"])
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, StreamName.OBJECTS)
-        found = await histories.trashed(
+        found = await histories.list_trash(
             connection, kind, namespace, name=selection.name, after=after, limit=limit + 1, deleted_by=deleter_of(call.identity)
         )
     metadata = {"resourceVersion": str(position)}
     if len(found) > limit:
         metadata["continue"] = pages.encode_token({"name": found[limit - 1].name, "uid": str(found[limit - 1].uid)})
 
-    async def items() -> AsyncIterator[Stored]:
+    async def items() -> AsyncIterator[StoredObject]:
         for item in found[:limit]:
             is_seen = _is_selected(item, selection) and all(view.may(action, kind, item.name, item.folder) for action in actions)
             if is_seen and (whole := await _with_body(services, item, is_needed=form.needs_body(kind))):
@@ -104,12 +104,12 @@ def before_of(call: Call) -> int | None:
     return before
 
 
-def continue_members(found: Sequence[Version], limit: int) -> Mapping[str, str]:
+def continue_members(found: Sequence[StoredVersion], limit: int) -> Mapping[str, str]:
     """How the list goes on, where one more than ``limit`` was found."""
     return {"continue": pages.encode_token({"before": found[limit - 1].generation})} if len(found) > limit else {}
 
 
-async def version_of(services: Services, current: Stored, generation: int) -> Stored:
+async def version_of(services: Services, current: StoredObject, generation: int) -> StoredObject:
     """An object as it was at a generation. Raises NotFound."""
     async with services.database.connection() as connection:
         found = await histories.version(connection, current.uid, generation)
@@ -122,11 +122,11 @@ async def version_of(services: Services, current: Stored, generation: int) -> St
     return await run_sized(len(found.spec), partial(found.of, current))
 
 
-def _is_selected(item: Stored, selection: Selection) -> bool:
+def _is_selected(item: StoredObject, selection: Selection) -> bool:
     return matches(selection, orjson.loads(item.metadata).get("labels") or {}, item.name)
 
 
-def _list_response(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[Stored]) -> Response:
+def _list_response(target: Target, form: Format, metadata: Mapping[str, Any], items: AsyncIterator[StoredObject]) -> Response:
     listing = formats.ListEncoder(form, target.kind, target.version)
 
     async def written() -> AsyncIterator[bytes]:
@@ -138,7 +138,7 @@ def _list_response(target: Target, form: Format, metadata: Mapping[str, Any], it
     return Response(200, written(), form.content_type, form.headers)
 
 
-async def _with_body(services: Services, item: Stored, *, is_needed: bool) -> Stored | None:
+async def _with_body(services: Services, item: StoredObject, *, is_needed: bool) -> StoredObject | None:
     """An item with its body, and the title in it, where they are needed; None where the body has been dropped meanwhile."""
     if not is_needed:
         return item

@@ -14,7 +14,7 @@ from dashwright.api.resources.request import Target
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 READ: Final = 1024 * 1024
 """Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
@@ -43,7 +43,7 @@ class ListPage:
     """
 
     at: int
-    items: Sequence[Stored | StoredJob]
+    items: Sequence[StoredObject | StoredJob]
     sizes: Sequence[int]
     after: str | None
     left: int | None = None
@@ -113,7 +113,7 @@ class _ListWriter:
             while pieces:
                 yield pieces.popleft()
 
-    async def _pieces(self, items: Sequence[Stored | StoredJob], sizes: Sequence[int]) -> deque[bytes]:
+    async def _pieces(self, items: Sequence[StoredObject | StoredJob], sizes: Sequence[int]) -> deque[bytes]:
         whole = await _with_bodies(items, sizes, self._database)
         pieces: deque[bytes] = deque()
         for start, end in runs(sizes, PIECE):
@@ -124,14 +124,16 @@ class _ListWriter:
         return pieces
 
 
-async def _with_bodies(items: Sequence[Stored | StoredJob], sizes: Sequence[int], database: Database) -> Sequence[Stored | StoredJob]:
+async def _with_bodies(
+    items: Sequence[StoredObject | StoredJob], sizes: Sequence[int], database: Database
+) -> Sequence[StoredObject | StoredJob]:
     """The objects with the bodies that have not come along."""
-    missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, Stored)]
+    missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)]
     if not missing:
         return items
     async with database.connection() as connection:
         bodies = await lists.read_bodies(connection, missing)
-    return [item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items]
+    return [item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items]
 
 
 def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:

@@ -6,40 +6,40 @@ import orjson
 
 from dashwright.common.errors import Forbidden
 from dashwright.common.kinds.annotations import repository_of
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
-def annotations_of(stored: Stored) -> dict[str, str]:
+def annotations_of(stored: StoredObject) -> dict[str, str]:
     found: dict[str, str] = orjson.loads(stored.metadata).get("annotations") or {}
     return found
 
 
-def finalizers_of(stored: Stored) -> Sequence[str]:
+def finalizers_of(stored: StoredObject) -> Sequence[str]:
     found: list[str] = orjson.loads(stored.metadata).get("finalizers") or []
     return found
 
 
-def others_finalizers(stored: Stored) -> Sequence[str]:
+def others_finalizers(stored: StoredObject) -> Sequence[str]:
     """Those that somebody else has to see to before the object can go."""
     return [name for name in finalizers_of(stored) if name not in stored.kind.own_finalizers]
 
 
-def is_deleting(stored: Stored) -> bool:
+def is_deleting(stored: StoredObject) -> bool:
     """Whether the object only waits for its finalizers."""
     return "deletionTimestamp" in orjson.loads(stored.metadata)
 
 
-def manager_of(stored: Stored) -> str | None:
+def manager_of(stored: StoredObject) -> str | None:
     """The repository that manages an object."""
     return repository_of(annotations_of(stored)) if stored.kind.in_folder else None
 
 
-def managed_by_text(stored: Stored) -> str:
+def managed_by_text(stored: StoredObject) -> str:
     """The beginning of what is said of an object that a repository manages."""
     return f'{stored.kind.singular} "{stored.name}" is managed by the repository "{manager_of(stored)}"'
 
 
-def check_unmanaged(stored: Stored, *, instead: str) -> None:
+def check_unmanaged(stored: StoredObject, *, instead: str) -> None:
     """Raises Forbidden for an object that a repository manages, saying what to do ``instead``."""
     if manager_of(stored):
         raise Forbidden(f"{managed_by_text(stored)}; {instead}")

@@ -15,7 +15,7 @@ from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
 """What no change of an object changes."""
@@ -103,7 +103,7 @@ def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Precondit
     return Preconditions(uid, resource_version, generation if kind.history else None)
 
 
-def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, stored: Stored) -> DesiredObject:
+def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, stored: StoredObject) -> DesiredObject:
     """What a stored object is to be by a patch of the object as a version shows it.
 
     One that takes away who manages it lets go of it; a replacement that does not say is no such wish. Raises BadRequest where that is no
@@ -115,7 +115,7 @@ def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldV
     return replace(sent.wanted, releases=manager_of(stored) is not None and MANAGED_BY not in sent.wanted.annotations)
 
 
-def patched_status(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
+def patched_status(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
     """What the status is to be by such a patch. Raises as ``patched`` does."""
     tree = _patched_tree(patch, version, stored)
     sent = read_status_update(tree, stored.kind, stored.namespace, version, stored.name)
@@ -131,7 +131,7 @@ def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name
     return StatusUpdate(status, Preconditions(preconditions.uid, preconditions.resource_version))
 
 
-def _patched_tree(patch: Callable[[Any], Any], version: str, stored: Stored) -> dict[str, Any]:
+def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
     fixed = {path: _member(tree, path) for path in _FIXED}
     tree = patch(tree)
@@ -149,7 +149,7 @@ def _patched_tree(patch: Callable[[Any], Any], version: str, stored: Stored) -> 
     return tree
 
 
-def _check_version(preconditions: Preconditions, stored: Stored) -> None:
+def _check_version(preconditions: Preconditions, stored: StoredObject) -> None:
     if preconditions.resource_version not in ("", str(stored.resource_version)):
         raise conflict_error(stored.kind, stored.name, MODIFIED)
 

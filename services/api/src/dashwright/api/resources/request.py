@@ -10,7 +10,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.resources.services import Services
 from dashwright.common.kinds.kind import Kind, SubResource
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Respon
 """Answers one verb, or one sub-resource."""
 
 
-async def read_object(kind: Kind, services: Services, call: Call) -> tuple[Stored, View]:
+async def read_object(kind: Kind, services: Services, call: Call) -> tuple[StoredObject, View]:
     """The object that the path names, and the caller's view on where it lies. Raises NotFound and Forbidden."""
     # Known before the body is read, so that no request keeps a body in memory while it waits for another connection.
     await services.policy.view(call.identity, call.parameters["namespace"])

@@ -17,7 +17,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes, jobs
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 async def check_version(database: Database, version: int) -> None:
@@ -139,7 +139,7 @@ class AllNamespacesSource(ObjectSource):
         return await lists.count(connection, self._kind, None)
 
     async def _slice(self, connection: Connection, position: Position, limit: int) -> Slice:
-        items: list[Stored] = []
+        items: list[StoredObject] = []
         sizes: list[int] = []
         for namespace in await lists.namespaces(connection, self._kind, at=position.at, first=position.namespace):
             if self._selection.namespace not in (None, namespace) or namespace in self._selection.other_namespaces:

@@ -23,7 +23,7 @@ from dashwright.common.models.data_source_shapes import (
     DataSourceShape,
 )
 from dashwright.common.stores import data_sources
-from dashwright.common.stores.data_sources import Fields, Stored
+from dashwright.common.stores.data_sources import Fields, StoredDataSource
 
 TAG: Final = "datasources"
 BODY_BYTES: Final = 256 * 1024
@@ -43,7 +43,7 @@ def any_one(action: str) -> Permission:
     return Permission(action, any_scope=True)
 
 
-async def find(database: Database, call: Call, action: str) -> Stored:
+async def find(database: Database, call: Call, action: str) -> StoredDataSource:
     """The data source that the path names by ``uid``, ``id`` or ``name``.
 
     Raises Forbidden where the caller may not do ``action`` on it, also where there is none and only somebody who may do it on all may
@@ -60,12 +60,12 @@ async def find(database: Database, call: Call, action: str) -> Stored:
     return found
 
 
-def readable(found: Sequence[Stored], caller: Identity, *actions: str) -> Sequence[Stored]:
+def readable(found: Sequence[StoredDataSource], caller: Identity, *actions: str) -> Sequence[StoredDataSource]:
     """Those that the caller may do one of ``actions`` on."""
     return [stored for stored in found if any(caller.may(action, f"{_PREFIX}{stored.uid}") for action in actions)]
 
 
-def item_view(stored: Stored, caller: Identity | None) -> DataSourceItem:
+def item_view(stored: StoredDataSource, caller: Identity | None) -> DataSourceItem:
     """One of the list; ``caller`` where the answer tells what they may do with it."""
     fields, kind = stored.fields, type_of(stored.fields.type)
     return DataSourceItem(
@@ -87,7 +87,7 @@ def item_view(stored: Stored, caller: Identity | None) -> DataSourceItem:
     )
 
 
-def data_source_view(stored: Stored, caller: Identity | None = None) -> DataSourceShape:
+def data_source_view(stored: StoredDataSource, caller: Identity | None = None) -> DataSourceShape:
     """All of one; ``caller`` where the answer tells what they may do with it."""
     fields = stored.fields
     return DataSourceShape(
@@ -119,7 +119,7 @@ class _DataSourceHandlers:
 
     async def listed(self, call: Call) -> Response:
         async with self._database.connection() as connection:
-            found = await data_sources.listed(connection, call.identity.org_id)
+            found = await data_sources.list_all(connection, call.identity.org_id)
         caller = call.identity if call.switch("accesscontrol") else None
         return json_response([item_view(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
 
@@ -177,7 +177,7 @@ def _revised(before: Fields, body: DataSourceChanges) -> Fields:
     return replace(_fields(body), uid=body.uid or before.uid, **kept)
 
 
-def _saved(message: str, stored: Stored) -> Response:
+def _saved(message: str, stored: StoredDataSource) -> Response:
     return json_response(DataSourceSaved(id=stored.id, name=stored.name, message=message, datasource=data_source_view(stored)))
 
 

@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
 from dashwright.common.settings import Settings
 from dashwright.common.stores import data_sources
-from dashwright.common.stores.data_sources import Stored
+from dashwright.common.stores.data_sources import StoredDataSource
 
 TAG: Final = "frontend"
 
@@ -42,10 +42,10 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
 
     async def frontend(call: Call) -> Response:
         caller = call.identity
-        found: Sequence[Stored] = ()
+        found: Sequence[StoredDataSource] = ()
         if caller.org_id:
             async with database.connection() as connection:
-                found = readable(await data_sources.listed(connection, caller.org_id), caller, "datasources:query", "datasources:read")
+                found = readable(await data_sources.list_all(connection, caller.org_id), caller, "datasources:query", "datasources:read")
         sources = {
             "datasources": {stored.name: _source(stored) for stored in found},
             "defaultDatasource": next((stored.name for stored in found if stored.fields.is_default), ""),
@@ -70,7 +70,7 @@ async def _bootdata(_: Call) -> Response:
 _BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, responses={200: BootData})
 
 
-def _source(stored: Stored) -> dict[str, Any]:
+def _source(stored: StoredDataSource) -> dict[str, Any]:
     fields = stored.fields
     return {
         "id": stored.id,

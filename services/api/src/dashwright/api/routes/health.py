@@ -16,7 +16,7 @@ from dashwright.api.models.discovery import VersionInfo
 from dashwright.api.models.frontend import HealthResponse
 from dashwright.common.errors import Unauthorized
 from dashwright.common.observability import metrics
-from dashwright.common.observability.probes import Probes, Report
+from dashwright.common.observability.probes import ProbeReport, Probes
 
 PRODUCT_VERSION: Final = version("dashwright-api")
 DATABASE_CHECK: Final = "database"
@@ -56,7 +56,7 @@ def _get(
     return Route("GET", path, handler, PUBLIC, operation, is_routine=True)
 
 
-def _probe(report: Callable[[], Awaitable[Report]]) -> Handler:
+def _probe(report: Callable[[], Awaitable[ProbeReport]]) -> Handler:
     async def handler(call: Call) -> Response:
         outcome = await report()
         text = outcome.text(verbose="verbose" in call.query)

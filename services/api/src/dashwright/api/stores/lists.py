@@ -14,7 +14,7 @@ from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import Gone
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.resources import Stored, stored_of
+from dashwright.common.stores.resources import StoredObject, object_of_row
 
 _sql = queries.load(__package__, "lists.sql")
 
@@ -33,7 +33,7 @@ class Slice:
     ``sizes`` are the bytes of each item's body; of items whose bodies were not read the ``spec`` is empty.
     """
 
-    items: Sequence[Stored]
+    items: Sequence[StoredObject]
     after: str | None
     sizes: Sequence[int] = ()
 
@@ -72,7 +72,7 @@ async def page(
         return Slice((), None)
     if any(row["size"] is None for row in rows):
         raise _gone()
-    items = [stored_of(kind, row) for row in rows[:limit]]
+    items = [object_of_row(kind, row) for row in rows[:limit]]
     return Slice(items, items[-1].name if len(rows) > limit else None, [row["size"] for row in rows[:limit]])
 
 
@@ -115,7 +115,7 @@ def _moved(parameter: re.Match[str], by: int) -> str:
     return f"${int(parameter[1]) + by}"
 
 
-async def read_bodies(connection: Connection, items: Sequence[Stored]) -> Mapping[uuid.UUID, str]:
+async def read_bodies(connection: Connection, items: Sequence[StoredObject]) -> Mapping[uuid.UUID, str]:
     """The bodies of items of a page, by their uids. Raises Gone where one of them is not kept any more."""
     rows = await connection.fetch(_sql.bodies, [item.uid for item in items], [item.generation for item in items])
     if len(rows) < len(items):

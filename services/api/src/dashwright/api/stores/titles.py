@@ -11,7 +11,7 @@ from dashwright.common.database.queries import load
 from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _sql = load(__package__, "titles.sql")
 
@@ -126,7 +126,7 @@ async def name_by_number(connection: Connection, kind: Kind, org_id: int, number
     return name
 
 
-async def marks(connection: Connection, user_id: int, org_id: int, dashboard: Stored) -> Marks:
+async def marks(connection: Connection, user_id: int, org_id: int, dashboard: StoredObject) -> Marks:
     """Of a dashboard; ``user_id`` 0 has starred none."""
     row = await connection.fetchrow(_sql.marks, user_id, org_id, dashboard.name, dashboard.uid)
     assert row is not None, "the statement answers one row"

@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
-from dashwright.common.models.pictures import Drawing, request_of
+from dashwright.common.models.pictures import PictureOptions, request_of
 from dashwright.common.models.query_context import QueryContext
 
 SECONDS: Final = 30.0
@@ -27,7 +27,7 @@ class PictureClient:
         self._rpc = rpc
         self._limiter = FairLimiter(_SLOTS, subject="pictures")
 
-    async def draw(self, spec: str, drawing: Drawing, context: QueryContext) -> Picture:
+    async def draw(self, spec: str, drawing: PictureOptions, context: QueryContext) -> Picture:
         """A picture of the dashboard whose JSON is ``spec``; ``context`` says whose data sources it may query, and which.
 
         Raises TooManyRequests where enough are being drawn, DeadlineExceeded, Unavailable, and what is wrong with the request.

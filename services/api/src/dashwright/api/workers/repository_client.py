@@ -14,7 +14,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.shape import Shape
 from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 Done = TypeVar("Done")
 
@@ -32,7 +32,7 @@ class RepositoryClient:
         self._probe = probe
         self._under_way: SingleFlight[object, Any] = SingleFlight()
 
-    async def require_ready(self, caller: Identity, namespace: str, name: str) -> Stored:
+    async def require_ready(self, caller: Identity, namespace: str, name: str) -> StoredObject:
         """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.
 
         Why it did, with addresses and folders, is told to who may read repositories.

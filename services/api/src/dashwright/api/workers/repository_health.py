@@ -11,7 +11,7 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
 
@@ -34,7 +34,7 @@ class RepositoryHealthClient:
         self._clock = clock
         self._patience = patience
 
-    async def require_healthy(self, namespace: str, repositories: Sequence[Stored]) -> None:
+    async def require_healthy(self, namespace: str, repositories: Sequence[StoredObject]) -> None:
         """Raises Unhealthy for the first repository whose probe failed. Nobody there to probe is no failed probe."""
         known = {item.name: RepositoryStatus.model_validate_json(item.status or "{}").health for item in repositories}
         stale = [name for name, health in known.items() if self._is_stale(health)]

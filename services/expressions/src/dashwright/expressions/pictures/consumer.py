@@ -11,7 +11,7 @@ from dashwright.common.fair_limiter import FairLimiter
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.models.pictures import DrawRequest
+from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.pictures.picture import draw
@@ -45,7 +45,7 @@ class PictureConsumer:
     async def _answer(self, request: Request) -> Reply:
         started = perf_counter()
         try:
-            wanted = DrawRequest.model_validate_json(request.body)
+            wanted = PictureRequest.model_validate_json(request.body)
         except ValidationError as error:
             raise BadRequest(f"the request for a picture cannot be read: {error.errors(include_url=False)[0]['msg']}") from error
         context = QueryContext.of(request.headers)

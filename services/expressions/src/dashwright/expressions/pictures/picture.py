@@ -12,7 +12,7 @@ import structlog
 
 from dashwright.common import media
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, NotFound
-from dashwright.common.models.pictures import DrawRequest
+from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions import queries
 from dashwright.expressions.engine.frame import Frame
@@ -53,7 +53,7 @@ class Picture:
     media_type: str
 
 
-async def draw(request: DrawRequest, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float) -> Picture:
+async def draw(request: PictureRequest, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float) -> Picture:
     """``until`` by ``time.monotonic``.
 
     Raises BadRequest for a time that is none or a picture that is too large, NotFound for a panel that is not there, DeadlineExceeded

@@ -10,14 +10,14 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.models.pictures import Drawing, request_of
+from dashwright.common.models.pictures import PictureOptions, request_of
 from dashwright.common.models.query_context import QueryContext
 from dashwright.common.stores import pictures
 from dashwright.common.stores.pictures import StoredPicture
 from dashwright.jobs_worker.domain.objects import Repository
 
 _SECONDS: Final = 30.0
-_DRAWING: Final = Drawing(width=800, theme="light")
+_DRAWING: Final = PictureOptions(width=800, theme="light")
 
 
 class PictureRenderer:

@@ -13,7 +13,7 @@ from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.stores import jobs, resources, statuses
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt
 from dashwright.jobs_worker.domain.export import ExportItem, Handover, Version
@@ -82,7 +82,7 @@ class StoredExports:
         namespace, name = self._repository.namespace, self._repository.name
         counts = await resources.count_managed(connection, namespace, name)
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
         with suppress(NotFound):  # deleted meanwhile: nobody is left to tell

@@ -19,8 +19,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, quotas, repositories, resources, revisions, statuses
-from dashwright.common.stores.repositories import Fault, Kept
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.repositories import QuarantineEntry, StoredCommit
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.domain.objects import (
     ACTOR,
@@ -123,7 +123,7 @@ class StoredResources:
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
         """Stages everything, then writes it at once: other writers wait for the last step only, readers for nothing."""
         async with self._database.transaction() as connection:
-            staging = resources.Staging(connection)
+            staging = resources.StagedWrites(connection)
             await staging.open()
             removals = await _stage(staging, changes)
             await resources.lock(connection)
@@ -162,7 +162,7 @@ class StoredResources:
         found = await resources.get_many(connection, _kind(key), namespace, [key.name])
         return found[0].encode(version) if found else None
 
-    async def _advance(self, connection: Connection, snapshot: Snapshot) -> Kept:
+    async def _advance(self, connection: Connection, snapshot: Snapshot) -> StoredCommit:
         """Makes the next edition of the one that was planned by."""
         kept = await repositories.note_commit(
             connection,
@@ -179,7 +179,8 @@ class StoredResources:
         if kept.commit:
             await revisions.note(connection, self._uid, kept.commit, job=job, now=now)
         found = [
-            Fault(item.path, item.name, item.message, item.checksum, item.rules, now, is_copy=item.is_copy) for item in snapshot.quarantined
+            QuarantineEntry(item.path, item.name, item.message, item.checksum, item.rules, now, is_copy=item.is_copy)
+            for item in snapshot.quarantined
         ]
         await repositories.quarantine(connection, self._uid, found, among=snapshot.looked_at)
         return kept
@@ -189,7 +190,7 @@ class StoredResources:
         namespace, name = self._repository.namespace, self._repository.name
         counts = await resources.count_managed(connection, namespace, name)
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.last_ref = commit or status.sync.last_ref
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
@@ -214,11 +215,11 @@ class StoredResources:
         return dashboards
 
 
-def _managed(rows: Sequence[resources.Managed]) -> Sequence[ManagedObject]:
+def _managed(rows: Sequence[resources.ManagedObject]) -> Sequence[ManagedObject]:
     return [ManagedObject(Key(row.group, row.resource, row.name), row.path, row.checksum, row.folder or "", row.title) for row in rows]
 
 
-async def _stage(staging: resources.Staging, changes: AsyncIterator[Change]) -> list[Key]:
+async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]) -> list[Key]:
     """Stages the writes in batches; answers what is to be removed, in order."""
     removals: list[Key] = []
     batch: list[resources.Write] = []
@@ -249,7 +250,7 @@ def _by_kind(keys: Sequence[Key]) -> Mapping[Kind, list[str]]:
     return {_kind(Key(group, resource, "")): listed for (group, resource), listed in names.items()}
 
 
-def _document(row: resources.Stored) -> Document:
+def _document(row: resources.StoredObject) -> Document:
     metadata = orjson.loads(row.metadata)
     labels, annotations = metadata.get("labels") or {}, metadata.get("annotations") or {}
     return Document(row.kind.api_version(row.stored_version), labels, annotations, row.spec.encode())

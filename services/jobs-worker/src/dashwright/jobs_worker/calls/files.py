@@ -21,17 +21,17 @@ from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.jobs.workflows import check_write
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.repository_calls import (
-    ChangeAnswer,
     ChangeRequest,
+    ChangeResponse,
     CommitAuthor,
-    EditAnswer,
     EditRequest,
+    EditResponse,
     FileRequest,
     FilesRequest,
 )
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import repositories, resources
-from dashwright.common.stores.repositories import Kept
+from dashwright.common.stores.repositories import StoredCommit
 from dashwright.jobs_worker.actions.files.changing import ChangeDecision, decide, message_of
 from dashwright.jobs_worker.actions.files.editing import edits_of, message_of_edit, plan_edits
 from dashwright.jobs_worker.actions.files.looking import describe_file, list_files
@@ -70,7 +70,7 @@ class _StoredState:
     """A repository, and what is stored of it: asked for before its files are looked at, so that these are never older than that."""
 
     repository: Repository
-    kept: Kept
+    kept: StoredCommit
 
 
 class FileCalls:
@@ -127,7 +127,7 @@ class FileCalls:
                 return await list_files(checkout, wanted.path)
             return await describe_file(self._context(known, tools), checkout, wanted.path, ref)
 
-    async def _change(self, known: _StoredState, wanted: ChangeRequest, tools: SyncTools) -> ChangeAnswer:
+    async def _change(self, known: _StoredState, wanted: ChangeRequest, tools: SyncTools) -> ChangeResponse:
         check_write(known.repository.spec, wanted.ref)
         for attempt in range(_ATTEMPTS):
             repository = known.repository
@@ -157,7 +157,7 @@ class FileCalls:
         before: Checkout | None,
         made: Checkout,
         wanted: ChangeRequest,
-    ) -> ChangeAnswer:
+    ) -> ChangeResponse:
         """Stores what was committed, where it is of the own branch, and tells of it."""
         repository = known.repository
         view = replace(decided.view, commit=made.commit, timestamp=self._clock.now())
@@ -169,7 +169,7 @@ class FileCalls:
                 view.errors.append(f"{_NOT_STORED}: {error.message}")
         return await _answer(repository, decided, view)
 
-    async def _edit(self, known: _StoredState, wanted: EditRequest, tools: SyncTools) -> EditAnswer:
+    async def _edit(self, known: _StoredState, wanted: EditRequest, tools: SyncTools) -> EditResponse:
         check_write(known.repository.spec, "")
         for attempt in range(_ATTEMPTS):
             repository = known.repository
@@ -177,10 +177,10 @@ class FileCalls:
             context = self._context(known, tools, wanted)
             edits = await edits_of(context, checkout, wanted)
             if not edits:
-                return EditAnswer()
+                return EditResponse()
             planned, difference = await plan_edits(context, checkout, edits)
             if wanted.dry_run:
-                return EditAnswer()
+                return EditResponse()
             try:
                 made = await self._commit(repository, checkout, "", edits, wanted.author, message_of_edit(wanted, edits))
             except Conflict:
@@ -200,13 +200,13 @@ class FileCalls:
         before: Checkout | None,
         made: Checkout,
         wanted: EditRequest,
-    ) -> EditAnswer:
+    ) -> EditResponse:
         """Stores what was committed."""
         try:
             await self._store(known, context, planned, difference, before, made, wanted)
         except Conflict as error:
             raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
-        return EditAnswer(ref=made.commit)
+        return EditResponse(ref=made.commit)
 
     async def _store(
         self,
@@ -249,7 +249,7 @@ class FileCalls:
     async def _known(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
-            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
+            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
         return _StoredState(repository_of(stored), kept)
 
     def _context(self, known: _StoredState, tools: SyncTools, wanted: ChangeRequest | EditRequest | None = None) -> ChangeContext:
@@ -283,9 +283,9 @@ class FileCalls:
             raise _unhealthy(repository, error) from error
 
 
-async def _answer(repository: Repository, decided: ChangeDecision, view: FileView) -> ChangeAnswer:
+async def _answer(repository: Repository, decided: ChangeDecision, view: FileView) -> ChangeResponse:
     wrapper = await asyncio.to_thread(wrap, repository, view)
-    return ChangeAnswer(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
+    return ChangeResponse(base=decided.base, content=decided.content, wrapper=wrapper, touches=decided.touches)
 
 
 async def _decided_before(

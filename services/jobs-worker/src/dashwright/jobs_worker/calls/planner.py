@@ -47,8 +47,8 @@ class Planner:
         """
         async with self._limiter.slot(repository.namespace):
             async with self._database.connection() as connection:
-                kept = await repositories.kept(connection, uuid.UUID(repository.uid), generation=repository.generation)
-                known = {revision.ref for revision in await revisions.listed(connection, uuid.UUID(repository.uid))}
+                kept = await repositories.stored_commit(connection, uuid.UUID(repository.uid), generation=repository.generation)
+                known = {revision.ref for revision in await revisions.list_all(connection, uuid.UUID(repository.uid))}
             open_at = self._commits.at_synced if ref in known else self._checkouts.at
             checkout = await open_at(repository, ref)
             if checkout is None:

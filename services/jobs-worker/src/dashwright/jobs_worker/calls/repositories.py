@@ -17,8 +17,8 @@ from dashwright.common.models.repository_calls import (
     PlanRequest,
     RefsRequest,
     RepositoryRequest,
-    TrialAnswer,
     TrialRequest,
+    TrialResponse,
 )
 from dashwright.common.models.repository_views import HistoryItem, HistoryList, RefItem, RefList
 from dashwright.common.models.shape import Shape
@@ -94,7 +94,7 @@ class RepositoryCalls:
         except (Forbidden, SourceFailed) as error:
             raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
 
-    async def _test(self, wanted: TrialRequest) -> TrialAnswer:
+    async def _test(self, wanted: TrialRequest) -> TrialResponse:
         """Nothing is kept, neither what is tried nor what was seen."""
         repository = Repository(wanted.namespace, wanted.name, "", 0, wanted.spec)
         try:
@@ -102,8 +102,8 @@ class RepositoryCalls:
         except DashwrightError as error:
             if error.status >= 500 and not isinstance(error, SourceFailed | SecretUnreadable):
                 raise
-            return TrialAnswer(field=field_of(repository.spec, error), message=error.message)
-        return TrialAnswer()
+            return TrialResponse(field=field_of(repository.spec, error), message=error.message)
+        return TrialResponse()
 
     async def _respond(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
         async with self._database.connection() as connection:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from dashwright.common.document import same, write_json
+from dashwright.common.document import json_equal, write_json
 from dashwright.common.json_shapes import list_of, object_at, objects_of
 
 POSITION: Final = "position"
@@ -109,7 +109,7 @@ def _is_news(name: str) -> bool:
 def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[str]]:
     names = [*new.texts, *(name for name in old.texts if name not in new.texts)]
     pairs = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
-    others = [name for name in sorted(old.rest.keys() | new.rest.keys()) if not same(old.rest.get(name), new.rest.get(name))]
+    others = [name for name in sorted(old.rest.keys() | new.rest.keys()) if not json_equal(old.rest.get(name), new.rest.get(name))]
     return [detail for detail in pairs if detail.before != detail.after], others
 
 
@@ -290,4 +290,4 @@ def _normalized(node: Any) -> Any:
     if not isinstance(node, float):
         return node
     number = int(node) if node.is_integer() and abs(node) < _LARGE else float(node)
-    return number if same(number, node) else node
+    return number if json_equal(number, node) else node

@@ -68,7 +68,7 @@ class CopyCleaner:
     async def clean(self) -> None:
         """Do one round."""
         async with self._database.connection() as connection:
-            known = await repositories.uids(connection)
+            known = await repositories.list_uids(connection)
             await git_hosts.forget(connection, older_than=_KEEP_HOSTS)
         if dropped := await self._copies.keep_only(known):
             log.info("copies_dropped", repositories=dropped)

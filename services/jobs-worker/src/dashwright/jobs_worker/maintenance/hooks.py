@@ -33,8 +33,8 @@ from dashwright.common.models.provisioning import (
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.settings import is_loopback
 from dashwright.common.stores import hooks, statuses
-from dashwright.common.stores.hooks import Claimed, Unwanted
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.hooks import HookClaim, HookRemoval
+from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.hosting import Hook, HookSpec
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.ports import Host
@@ -86,7 +86,7 @@ class Hooks:
             unwanted = await hooks.claim_removals(connection, most=_AT_ONCE, lease=_LEASE, patience=_PATIENCE)
         await asyncio.gather(*(self._remove_one(item) for item in unwanted))
 
-    async def _refresh_one(self, item: Claimed, public: str) -> None:
+    async def _refresh_one(self, item: HookClaim, public: str) -> None:
         try:
             await self._check(
                 item, f"{public}/apis/{REPOSITORY.api_version()}/namespaces/{item.namespace}/repositories/{item.name}/webhook"
@@ -97,23 +97,23 @@ class Hooks:
             await self._write(lambda connection: hooks.fail(connection, item.uid, again=again))
             await self._report_failure(item, error)
 
-    async def _report_failure(self, item: Claimed, error: DashwrightError) -> None:
+    async def _report_failure(self, item: HookClaim, error: DashwrightError) -> None:
         """Tells it in the repository's status, where whoever can mend it looks."""
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.webhook.message = [f"the git host could not be asked to call: {error.message}", _advice(error)]
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
                 await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
-    async def _check(self, item: Claimed, url: str) -> None:
+    async def _check(self, item: HookClaim, url: str) -> None:
         """Nothing is changed at a host that calls already."""
         githost = item.spec.remote
         if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
             item = await self._leave_old_host(item)
         if githost is None:
-            await self._write(lambda connection: hooks.rest(connection, item.uid))
+            await self._write(lambda connection: hooks.wait_for_change(connection, item.uid))
             return
         repository = Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec)
         found = _own(await self._host.hooks(repository), url, item)
@@ -130,7 +130,7 @@ class Hooks:
         number = found.id
         await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
 
-    async def _register(self, repository: Repository, item: Claimed, found: Hook | None, url: str) -> None:
+    async def _register(self, repository: Repository, item: HookClaim, found: Hook | None, url: str) -> None:
         """With a new secret. Before a hook is made, its secret is known: the first call comes at once."""
         secret = secrets.token_hex(32)
         sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
@@ -150,17 +150,17 @@ class Hooks:
             raise
         log.info("hook_made", repository=item.name, hook=hook.id)
 
-    async def _leave_old_host(self, item: Claimed) -> Claimed:
+    async def _leave_old_host(self, item: HookClaim) -> HookClaim:
         """The repository lies elsewhere now: there the old hook says nothing of it."""
         async with self._database.transaction() as connection:
-            await hooks.leave(connection, item.uid, item.namespace, item.name)
+            await hooks.mark_for_removal(connection, item.uid, item.namespace, item.name)
         await self._write_status(item, WebhookStatus())
         return replace(item, hook=None, asked_by=None)
 
-    async def _write_status(self, item: Claimed, webhook: WebhookStatus, *, made: int | None = None) -> None:
+    async def _write_status(self, item: HookClaim, webhook: WebhookStatus, *, made: int | None = None) -> None:
         """``made``: the hook is there from now on, and goes with the repository."""
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             webhook.last_event = status.webhook.last_event
             status.webhook = webhook
 
@@ -169,7 +169,7 @@ class Hooks:
             if made is not None and item.spec.remote is not None:
                 await hooks.note(connection, item.uid, made, item.spec.remote, again=_LOOK_AGAIN)
 
-    async def _remove_one(self, item: Unwanted) -> None:
+    async def _remove_one(self, item: HookRemoval) -> None:
         sync = SyncOptions(target=SyncTarget.FOLDER)
         spec = RepositorySpec(title="", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=item.asked_by)
         error: DashwrightError | None = None
@@ -181,12 +181,12 @@ class Hooks:
             error = caught
         if error is None or item.is_old:
             log.info("hook_removed" if error is None else "hook_left_behind", repository=item.name, hook=item.hook)
-            await self._write(lambda connection: hooks.removed(connection, item.id))
+            await self._write(lambda connection: hooks.forget_removal(connection, item.id))
         else:
             again = _pause(error, item.failures)
             await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
 
-    def _can_unseal(self, item: Claimed) -> bool:
+    def _can_unseal(self, item: HookClaim) -> bool:
         """Whether what the host signs with can be read with this installation's key."""
         try:
             return bool(self._box.open(base64.b64decode(item.status.webhook.encrypted_secret or ""), hook_place(item.namespace, item.name)))
@@ -198,7 +198,7 @@ class Hooks:
             await work(connection)
 
 
-def _own(found: Sequence[Hook], url: str, item: Claimed) -> Hook | None:
+def _own(found: Sequence[Hook], url: str, item: HookClaim) -> Hook | None:
     """Our hook: the one that calls our address, or that we made when our address was another."""
     by_url = next((hook for hook in found if hook.url == url), None)
     return by_url or next((hook for hook in found if hook.id == item.hook), None)

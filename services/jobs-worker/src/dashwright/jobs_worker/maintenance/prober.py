@@ -13,7 +13,7 @@ from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
 from dashwright.common.stores import statuses
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import observe
 from dashwright.jobs_worker.stored_repositories import load
@@ -62,7 +62,7 @@ class Prober:
     async def _record_result(self, namespace: str, name: str, error: DashwrightError | None) -> HealthStatus:
         now = self._clock.milliseconds()
 
-        def change(status: RepositoryStatus, stored: Stored) -> None:
+        def change(status: RepositoryStatus, stored: StoredObject) -> None:
             if status.health.healthy != (error is None):
                 reason = None if error is None else error.message
                 log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
@@ -74,7 +74,7 @@ class Prober:
         return status.health
 
     async def _record_wait(self, namespace: str, name: str, error: TooManyRequests) -> HealthStatus:
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             if status.health.healthy or status.health.checked is None:
                 status.health.message = [error.message]
 

@@ -61,7 +61,7 @@ class Rescuer:
             log.warning("job_rescued", job=job.name, repository=job.repository, attempts=job.attempts)
 
     async def _return(self, connection: Connection, job: StoredJob) -> Sequence[Wakeup] | None:
-        wakeups = await jobs.take_up_again(connection, job)
+        wakeups = await jobs.requeue_lapsed(connection, job)
         if not wakeups:
             return None
         await mirror.mirror(connection, job, JobStatus(state=State.PENDING))

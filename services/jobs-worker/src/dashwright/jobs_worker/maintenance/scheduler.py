@@ -21,8 +21,8 @@ from dashwright.common.kinds.repository import host_of
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, mirror, repositories, statuses
-from dashwright.common.stores.repositories import Scheduled
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.repositories import ScheduledRepository
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.new_jobs import new_job
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import observe
@@ -115,22 +115,22 @@ class Scheduler:
         while self._under_way:
             await asyncio.wait(self._under_way.values())
 
-    def _begin(self, item: Scheduled, step: NextStep) -> None:
+    def _begin(self, item: ScheduledRepository, step: NextStep) -> None:
         """Beside everything else: a host that says nothing keeps nobody waiting but those of the same host."""
         task = asyncio.create_task(self._handle(item, step), name=f"repository {item.name}")
         self._under_way[item.uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
 
-    def _last_handled(self, item: Scheduled) -> int:
+    def _last_handled(self, item: ScheduledRepository) -> int:
         return max(item.status.sync.finished or 0, self._handled_at.get(item.uid, 0))
 
-    def _next_step(self, item: Scheduled, now: int) -> NextStep:
+    def _next_step(self, item: ScheduledRepository, now: int) -> NextStep:
         if item.is_deleting:
             return NextStep.NOTHING
         asked, pause = self._handled_at.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
         return next_step(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
 
-    async def _handle(self, item: Scheduled, step: NextStep) -> None:
+    async def _handle(self, item: ScheduledRepository, step: NextStep) -> None:
         """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
         async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
             if _host_key(item) in self._paused_until or (step is not NextStep.PROBE and self._waiting >= MOST_WAITING):
@@ -146,7 +146,7 @@ class Scheduler:
                 log.info("repository_not_seen_to", repository=item.name, error=error.message)
                 await self._prober.record(item.namespace, item.name, error)
 
-    async def _pause_host(self, item: Scheduled, error: TooManyRequests) -> None:
+    async def _pause_host(self, item: ScheduledRepository, error: TooManyRequests) -> None:
         """Nothing that the organization has at the host is seen to for a while; the repository is due again right after, and says so."""
         wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + wait
@@ -154,18 +154,18 @@ class Scheduler:
         self._handled_at.pop(item.uid, None)
         log.info("host_left_alone", repository=item.name, seconds=wait / 1000, reason=error.message)
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.scheduled = until
 
         with suppress(NotFound, Unavailable):
             await self._prober.record(item.namespace, item.name, error)
             await self._change(item, change)
 
-    async def _change(self, item: Scheduled, change: Callable[[RepositoryStatus, Stored], None]) -> None:
+    async def _change(self, item: ScheduledRepository, change: Callable[[RepositoryStatus, StoredObject], None]) -> None:
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
-    async def _take_step(self, item: Scheduled, step: NextStep) -> None:
+    async def _take_step(self, item: ScheduledRepository, step: NextStep) -> None:
         if step is NextStep.PROBE:
             was_healthy = item.status.health.healthy or item.status.health.checked is None
             health = await self._prober.probe(item.namespace, item.name)
@@ -178,7 +178,7 @@ class Scheduler:
             self._pauses.pop(item.uid, None)
             await self._check_host(item)
 
-    async def _check_host(self, item: Scheduled) -> None:
+    async def _check_host(self, item: ScheduledRepository) -> None:
         """Submits a sync where the host has something new, the last sync failed (the reason may be gone), or the spec has changed since.
 
         Quarantined files alone are no reason: only another commit can mend them.
@@ -197,21 +197,21 @@ class Scheduler:
         elif self._is_new(item, commit):
             await self._submit(item, incremental=True)
 
-    async def _record_unchanged(self, item: Scheduled) -> None:
+    async def _record_unchanged(self, item: ScheduledRepository) -> None:
         """It can be read, and is asked again later: told now and then, since each time would be an event for all who watch."""
         now, health = self._clock.milliseconds(), item.status.health
         if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
             return
         due = now + (item.spec.sync.interval_seconds or 0) * 1000
 
-        def change(status: RepositoryStatus, stored: Stored) -> None:
+        def change(status: RepositoryStatus, stored: StoredObject) -> None:
             observe(status, item.spec, None, generation=stored.generation, now=now)
             if status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
                 status.sync.scheduled = due
 
         await self._change(item, change)
 
-    def _is_new(self, item: Scheduled, commit: str | None) -> bool:
+    def _is_new(self, item: ScheduledRepository, commit: str | None) -> bool:
         """Whether this commit was not submitted a moment ago: one that cannot be stored whole is tried again only now and then."""
         now = self._clock.milliseconds()
         *seen, at = self._submitted_commits.get(item.uid, (None, 0, 0))
@@ -220,7 +220,7 @@ class Scheduler:
         self._submitted_commits[item.uid] = commit, item.generation, now
         return True
 
-    async def _submit(self, item: Scheduled, *, incremental: bool) -> None:
+    async def _submit(self, item: ScheduledRepository, *, incremental: bool) -> None:
         spec = JobSpec(action=Action.SYNC, repository=item.name, sync=SyncJobOptions(incremental=incremental))
         job = new_job(item.namespace, spec, uid=item.uid, kind=item.spec.type, now=self._clock.now())
         async with self._database.transaction() as connection:
@@ -232,15 +232,15 @@ class Scheduler:
         log.info("sync_scheduled", repository=item.name, incremental=incremental)
 
 
-def _host(item: Scheduled) -> str:
+def _host(item: ScheduledRepository) -> str:
     """Empty of a folder."""
     return host_of(item.spec.remote.url) if item.spec.remote is not None else ""
 
 
-def _host_key(item: Scheduled) -> tuple[str, str]:
+def _host_key(item: ScheduledRepository) -> tuple[str, str]:
     """A host, and the organization that asks it: hosts count those who ask apart."""
     return _host(item), item.namespace
 
 
-def _repository(item: Scheduled) -> Repository:
+def _repository(item: ScheduledRepository) -> Repository:
     return Repository(item.namespace, item.name, str(item.uid), item.generation, item.spec, item.status.sync.last_ref or "")

@@ -16,8 +16,8 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType
 from dashwright.common.stores import jobs, repositories, revisions, statuses
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.repositories import Kept
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.repositories import StoredCommit
+from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync
 from dashwright.jobs_worker.domain.objects import Difference, QuarantinedFile, Repository
 from dashwright.jobs_worker.maintenance.prober import Prober
@@ -60,8 +60,8 @@ class SyncRunner:
         """Sync the repository of the job. Raises Overtaken if another writer stored the repository first, and CopyDamaged."""
         job, stored, repository = work.job, work.stored, work.repository
         async with self._database.connection() as connection:
-            kept = await repositories.kept(connection, stored.uid, generation=stored.generation)
-            held = await revisions.held(connection, stored.uid, generation=stored.generation)
+            kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
+            held = await revisions.held_head(connection, stored.uid, generation=stored.generation)
         if not repository.spec.sync.enabled:
             raise PreconditionFailed(job_messages.SYNC_DISABLED)
         newest = await self._checkout(work)
@@ -89,7 +89,7 @@ class SyncRunner:
         return progress
 
     async def _difference(
-        self, job: StoredJob, checkout: Checkout, kept: Kept, quarantined: Sequence[QuarantinedFile]
+        self, job: StoredJob, checkout: Checkout, kept: StoredCommit, quarantined: Sequence[QuarantinedFile]
     ) -> Difference | None:
         """What is to be looked at; None for everything. Nobody needs to look at a commit that is stored, but for what is in quarantine."""
         if not kept.commit or not (jobs.is_incremental(job) or checkout.commit == kept.commit):
@@ -118,7 +118,7 @@ class SyncRunner:
     async def _keep_commits(self, repository: Repository) -> None:
         """What was stored can be put back as long as it is told of. That it cannot be kept does not undo the sync."""
         async with self._database.connection() as connection:
-            known = await revisions.listed(connection, uuid.UUID(repository.uid))
+            known = await revisions.list_all(connection, uuid.UUID(repository.uid))
         try:
             await self._commits.keep_only_synced(repository, [revision.ref for revision in known])
         except DashwrightError as error:
@@ -131,7 +131,7 @@ class SyncRunner:
         """
         uid = uuid.UUID(repository.uid)
 
-        def change(status: RepositoryStatus, _: Stored) -> None:
+        def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.incremental = incremental
             status.sync.held = True if held_at else None
             status.observed_generation = repository.generation
@@ -139,10 +139,10 @@ class SyncRunner:
         async with self._database.transaction() as connection:
             await statuses.change(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
             if held_at:
-                await revisions.hold(connection, uid, held_at, generation=repository.generation)
+                await revisions.hold_at(connection, uid, held_at, generation=repository.generation)
             else:
                 await revisions.release(connection, uid)
 
 
-def _last_ref(stored: Stored) -> str | None:
+def _last_ref(stored: StoredObject) -> str | None:
     return RepositoryStatus.model_validate_json(stored.status or "{}").sync.last_ref

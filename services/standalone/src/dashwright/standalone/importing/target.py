@@ -60,7 +60,7 @@ class Target:
         await self._connection.execute(_sql.prepare)
         await resources.lock(self._connection)
         await self._connection.execute(_sql.create_facts)
-        self._staging = resources.Staging(self._connection)
+        self._staging = resources.StagedWrites(self._connection)
         await self._staging.open()
 
     async def is_fresh(self) -> bool:

@@ -29,7 +29,7 @@ from dashwright.common.identity import Caller
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
 _PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
@@ -103,7 +103,7 @@ class _Handlers:
         title = stored.title
         return json_response(DashboardDeleted(title=title, message=f"Dashboard {title} restored", uid=stored.name, id=stored.number))
 
-    async def _meta(self, call: Call, stored: Stored) -> DashboardMeta:
+    async def _meta(self, call: Call, stored: StoredObject) -> DashboardMeta:
         caller, title = call.identity, stored.title
         folder = await self._dashboards.folder_of(caller, stored)
         told = await provenance(self._database, stored)
@@ -174,7 +174,7 @@ def write_context(call: Call) -> WriteContext:
     return WriteContext(call.identity, call.actor, manager=MANAGER, created=200)
 
 
-def saved_response(stored: Stored) -> Response:
+def saved_response(stored: StoredObject) -> Response:
     return json_response(
         DashboardSaved(
             id=stored.number,
@@ -188,7 +188,7 @@ def saved_response(stored: Stored) -> Response:
     )
 
 
-def body_of(stored: Stored, spec: str, generation: int) -> bytes:
+def body_of(stored: StoredObject, spec: str, generation: int) -> bytes:
     """The dashboard's JSON as this API shows it, with ``id``, ``uid`` and ``version``."""
     known = {"id": stored.number, "uid": stored.name, "version": generation}
     return write_json(read_json(spec) | known)
@@ -198,7 +198,7 @@ def _needs(verb: str) -> Permission:
     return Permission(DASHBOARD.actions[verb], by_object=True)
 
 
-def _encode(meta: DashboardMeta, stored: Stored) -> bytes:
+def _encode(meta: DashboardMeta, stored: StoredObject) -> bytes:
     return b'{"meta":' + meta.to_json() + b',"dashboard":' + body_of(stored, stored.spec, stored.generation) + b"}"
 
 

@@ -5,14 +5,14 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from dashwright.api.http.call import parse_integer
-from dashwright.common.document import Exact, read_shallow
+from dashwright.common.document import ExactNumber, read_shallow
 from dashwright.common.errors import BadRequest, Invalid
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 def _as_integer(value: Any) -> Any:
-    number = parse_integer(str(value)) if isinstance(value, Exact) else None
+    number = parse_integer(str(value)) if isinstance(value, ExactNumber) else None
     return value if number is None else number
 
 

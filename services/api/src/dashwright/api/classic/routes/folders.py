@@ -23,7 +23,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.annotations import repository_of
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.models.classic import ClassicBody, Text
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "folders"
 _PAGE: Final = 1000
@@ -199,7 +199,7 @@ def _mismatch_response(error: VersionMismatch) -> Response:
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
-def _members(details: FolderDetails, stored: Stored, told: Provenance, org_id: int) -> dict[str, Any]:
+def _members(details: FolderDetails, stored: StoredObject, told: Provenance, org_id: int) -> dict[str, Any]:
     """Return the members that a folder and each folder above it have."""
     can = abilities_on(details.view, stored, is_editable=repository_of(told.annotations) is None)
     return {
@@ -222,7 +222,7 @@ def _members(details: FolderDetails, stored: Stored, told: Provenance, org_id: i
     }
 
 
-def _access_control(view: View, stored: Stored) -> dict[str, bool]:
+def _access_control(view: View, stored: StoredObject) -> dict[str, bool]:
     """What the caller may do with a folder, and make in it."""
     on_it = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, stored.name, stored.folder)}
     inside = {action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", stored.name)}

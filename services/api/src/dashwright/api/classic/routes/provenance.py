@@ -13,7 +13,7 @@ from dashwright.api.resources.metadata import annotations_of
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.annotations import CREATED_BY, UPDATED_AT, UPDATED_BY
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Abilities:
     can_admin: bool
 
 
-def abilities_on(view: View, stored: Stored, *, is_editable: bool) -> Abilities:
+def abilities_on(view: View, stored: StoredObject, *, is_editable: bool) -> Abilities:
     """What a view allows on one object, where it ``is_editable`` at all."""
     kind, name, folder = stored.kind, stored.name, stored.folder
     return Abilities(
@@ -64,12 +64,12 @@ async def authors(database: Database, names: Collection[str]) -> dict[str, Autho
     return {name: Author(number, *known[number]) if (number := numbers.get(name, 0)) in known else Author(0, name, "") for name in names}
 
 
-async def provenance(database: Database, stored: Stored) -> Provenance:
+async def provenance(database: Database, stored: StoredObject) -> Provenance:
     """Return the provenance of one object."""
     return (await provenances(database, [stored]))[0]
 
 
-async def provenances(database: Database, objects: Sequence[Stored]) -> Sequence[Provenance]:
+async def provenances(database: Database, objects: Sequence[StoredObject]) -> Sequence[Provenance]:
     """Return the provenance of each object, in their order."""
     names = {name for stored in objects for name in _author_names(annotations_of(stored))}
     known = await authors(database, names)
@@ -82,7 +82,7 @@ def _author_names(annotations: Mapping[str, str]) -> tuple[str, str]:
     return maker, annotations.get(UPDATED_BY, maker)
 
 
-def _provenance(stored: Stored, known: Mapping[str, Author]) -> Provenance:
+def _provenance(stored: StoredObject, known: Mapping[str, Author]) -> Provenance:
     annotations = annotations_of(stored)
     maker, changer = _author_names(annotations)
     made = datetime.fromisoformat(orjson.loads(stored.metadata)["creationTimestamp"])

@@ -21,8 +21,8 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody
-from dashwright.common.stores.histories import Version
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.histories import StoredVersion
+from dashwright.common.stores.resources import StoredObject
 
 _TAG: Final = "dashboards"
 _PAGE: Final = 1000
@@ -61,7 +61,9 @@ class _Handlers:
         version = await self._dashboards.version(stored, call.integer("version", "version must be a whole number"))
         return Response(200, await _whole(stored, version, await authors(self._database, [version.created_by])), may_compress=True)
 
-    async def _page(self, stored: Stored, listed: Sequence[Version], makers: Mapping[str, Author], token: str) -> AsyncIterator[bytes]:
+    async def _page(
+        self, stored: StoredObject, listed: Sequence[StoredVersion], makers: Mapping[str, Author], token: str
+    ) -> AsyncIterator[bytes]:
         """Yield a VersionPage. Bodies are read one after the other, so that memory does not grow with the page."""
         yield b'{"continueToken":' + orjson.dumps(token) + b',"versions":['
         before = b""
@@ -77,7 +79,7 @@ class _Handlers:
         body = await call.fields(RestoreBody, fault="bad request data")
         return saved_response(await self._dashboards.restore(write_context(call), stored, body.version))
 
-    async def _stored(self, call: Call) -> Stored:
+    async def _stored(self, call: Call) -> StoredObject:
         return await self._dashboards.get(call.identity, await self._named(call))
 
 
@@ -145,13 +147,13 @@ def _before(call: Call) -> int | None:
     return number
 
 
-async def _whole(stored: Stored, version: Version, makers: Mapping[str, Author]) -> bytes:
+async def _whole(stored: StoredObject, version: StoredVersion, makers: Mapping[str, Author]) -> bytes:
     """Return a VersionShape as JSON."""
     body = await run_sized(len(version.spec), partial(body_of, stored, version.spec, version.generation))
     return _item(stored, version, makers).to_json()[:-1] + b',"data":' + body + b"}"
 
 
-def _item(stored: Stored, version: Version, makers: Mapping[str, Author]) -> VersionItem:
+def _item(stored: StoredObject, version: StoredVersion, makers: Mapping[str, Author]) -> VersionItem:
     return VersionItem(
         id=version.generation,
         dashboard_id=stored.number,

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from dashwright.common.document import canonical, same
+from dashwright.common.document import canonical, json_equal
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -54,7 +54,7 @@ def is_set(node: dict[str, Any]) -> bool:
 
 def is_equal(one: Atom, other: Atom) -> bool:
     """Whether they hold the same JSON: ``1`` is ``1.0``, but not ``true``."""
-    return same(one.value, other.value)
+    return json_equal(one.value, other.value)
 
 
 def is_empty_of(atom: Atom, node: dict[str, Any]) -> bool:

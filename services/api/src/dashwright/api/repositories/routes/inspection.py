@@ -14,7 +14,7 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryType
-from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialAnswer, TrialRequest
+from dashwright.common.models.repository_calls import HistoryRequest, RefsRequest, TrialRequest, TrialResponse
 from dashwright.common.models.repository_views import ErrorDetails, HistoryList, RefList, TestResults
 
 _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}, {"$ref": "#/components/schemas/Status"}]})
@@ -31,7 +31,7 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
             causes = [ErrorDetails(type=cause.reason, field=cause.field, detail=cause.message) for cause in error.causes]
             return _results(error.status, causes or [ErrorDetails(type="FieldValueInvalid", detail=error.message)])
         answer = await worker.call(TrialRequest(namespace=namespace, name=name, spec=spec), deadline=deadline_after())
-        tested = TrialAnswer.model_validate_json(answer)
+        tested = TrialResponse.model_validate_json(answer)
         if tested.message is None:
             return _results(200, [])
         return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])

@@ -16,7 +16,7 @@ from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.pictures import Drawing
+from dashwright.common.models.pictures import PictureOptions
 from dashwright.common.models.values import LintSeverity
 
 
@@ -49,7 +49,7 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
     return [Route("GET", "/preview/{repository}/{path:rest}", preview, needs, operation)]
 
 
-async def _picture_or_reason(call: Call, spec: Any, drawing: Drawing, drawings: PictureClient) -> Picture | str:
+async def _picture_or_reason(call: Call, spec: Any, drawing: PictureOptions, drawings: PictureClient) -> Picture | str:
     """The picture, or why there is none."""
     if spec is None:
         return "The file holds no dashboard that could be drawn."

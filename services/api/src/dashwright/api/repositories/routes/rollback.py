@@ -40,12 +40,12 @@ def routes(jobs: Jobs, database: Database, worker: RepositoryClient) -> list[Rou
         items = [_revision_view(revision) for revision in found]
         return json_response(RevisionList(kind="RevisionList", api_version=REPOSITORY.api_version(), items=items))
 
-    async def stored_revisions(namespace: str, name: str) -> Sequence[revisions.Revision]:
+    async def stored_revisions(namespace: str, name: str) -> Sequence[revisions.StoredRevision]:
         async with database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
             if RepositorySpec.model_validate_json(stored.spec).type is RepositoryType.LOCAL:
                 raise BadRequest("this repository does not support rollback")
-            return await revisions.listed(connection, stored.uid)
+            return await revisions.list_all(connection, stored.uid)
 
     return [
         Route("POST", f"{ONE}/rollback", rollback, Permission("repositories:write"), _ROLLBACK, audit=event_of(JOB, "create")),
@@ -78,10 +78,10 @@ async def _rollback_options(call: Call) -> RollbackOptions:
     return options
 
 
-def _target(known: Sequence[revisions.Revision], ref: str | None) -> str:
+def _target(known: Sequence[revisions.StoredRevision], ref: str | None) -> str:
     """The commit to put back. Raises Invalid where there is none, or none of that name."""
     if ref is None:
-        before = revisions.before(known)
+        before = revisions.previous(known)
         if before is None:
             raise _invalid("Not found: nothing was synced before what is stored now")
         return before.ref
@@ -95,7 +95,7 @@ def _invalid(text: str) -> Invalid:
     return Invalid(f"ref: {text}", causes=[Cause("ref", "FieldValueNotFound", text)])
 
 
-def _revision_view(revision: revisions.Revision) -> Revision:
+def _revision_view(revision: revisions.StoredRevision) -> Revision:
     return Revision(
         ref=revision.ref,
         synced=round(revision.at.timestamp() * 1000),

@@ -12,10 +12,10 @@ from dashwright.api.resources.formats.negotiation import Form, Format, IncludeOb
 from dashwright.common.document import read_json
 from dashwright.common.kinds.kind import Column, Kind
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import write_yaml
 
-Item: TypeAlias = Stored | StoredJob | bytes
+Item: TypeAlias = StoredObject | StoredJob | bytes
 """An object as the store holds it, or as JSON text already."""
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -116,7 +116,7 @@ def encode_many(form: Format, kind: Kind, version: str, items: Iterable[Item], *
     pieces: list[str] = []
     for item in items:
         pieces.append(before)
-        if form.form is Form.WHOLE and isinstance(item, Stored):
+        if form.form is Form.WHOLE and isinstance(item, StoredObject):
             pieces += item.parts(version)
         else:
             pieces.append(encode(form, kind, version, item).decode())
@@ -182,7 +182,7 @@ _STORED_SOURCES = frozenset({"name", "title", "subtype"})
 """Sources that the store has as they are; a time of creation is in the metadata."""
 
 
-def _stored_value(column: Column, item: Stored | StoredJob) -> Any:
+def _stored_value(column: Column, item: StoredObject | StoredJob) -> Any:
     return getattr(item, column.source, None)
 
 

@@ -16,7 +16,7 @@ from dashwright.api.resources.writing.edits import is_editable
 from dashwright.common.identity import Caller, Identity
 from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_access import AnnotationActions, AnnotationPermission, DashboardAccess, DashboardWithAccessInfo
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _QUERY: Final = {"includeAccess": "false: the dashboard alone"}
 _REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
@@ -39,7 +39,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + told.to_json() + b"}")
 
 
-def access(view: View, caller: Identity, stored: Stored, *, is_editable: bool) -> DashboardAccess:
+def access(view: View, caller: Identity, stored: StoredObject, *, is_editable: bool) -> DashboardAccess:
     """What the caller may do with a dashboard, where it ``is_editable`` at all. Stars belong to users, whatever they may do."""
 
     def may(verb: str) -> bool:

@@ -13,7 +13,7 @@ from dashwright.api.stores import repositories
 from dashwright.common.models.repository_views import QuarantinedFile, ResourceList
 from dashwright.common.stores import repositories as common_repositories
 from dashwright.common.stores import resources
-from dashwright.common.stores.repositories import Fault
+from dashwright.common.stores.repositories import QuarantineEntry
 
 _MOST_QUARANTINED: Final = 1000
 
@@ -38,6 +38,6 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     return (await asyncio.to_thread(json_response, listed))._replace(may_compress=True)
 
 
-def _quarantined(fault: Fault) -> QuarantinedFile:
+def _quarantined(fault: QuarantineEntry) -> QuarantinedFile:
     since = round(fault.since.timestamp() * 1000)
     return QuarantinedFile(path=fault.path, message=fault.message, name=fault.name or None, hash=fault.checksum or None, since=since)

@@ -11,7 +11,7 @@ from dashwright.api.resources.services import Services
 from dashwright.api.resources.verbs import get
 from dashwright.api.resources.verbs.patch import patch_of
 from dashwright.api.resources.writing import patches
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 handle = get.handle
 
@@ -40,7 +40,7 @@ async def replace(target: Target, services: Services, call: Call) -> Response:
     context = options.write_context(call, subresource="status")
     sent = objects.read_status_update(await formats.read_body(call), kind, namespace, target.version, name)
 
-    def change(_: Stored) -> dict[str, object]:
+    def change(_: StoredObject) -> dict[str, object]:
         return sent.status
 
     changed = await services.writer.update_status(kind, namespace, name, change, context, preconditions=sent.preconditions)

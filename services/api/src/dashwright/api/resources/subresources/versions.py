@@ -15,7 +15,7 @@ from dashwright.common.media import JSON, YAML
 from dashwright.common.models.dashboard_versions import DashboardVersionInfo, DashboardVersionList, VersionsQueryOptions
 from dashwright.common.models.meta import ListMeta
 from dashwright.common.stores import histories
-from dashwright.common.stores.histories import Version
+from dashwright.common.stores.histories import StoredVersion
 
 _QUERY: Final = {
     "limit": "How many versions a page has at most",
@@ -77,7 +77,7 @@ async def _one(target: Target, services: Services, call: Call, number: int) -> R
     return formats.one(form, target.kind, target.version, await history.version_of(services, current, number))
 
 
-def _info(version: Version) -> DashboardVersionInfo:
+def _info(version: StoredVersion) -> DashboardVersionInfo:
     return DashboardVersionInfo(
         version=version.generation,
         parent_version=version.parent_version,

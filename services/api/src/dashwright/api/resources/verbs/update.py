@@ -11,7 +11,7 @@ from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.threads import run_sized
 from dashwright.api.resources.writing.desired_object import DesiredObject
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 def operation(target: Target) -> Operation:
@@ -32,7 +32,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     tree, size = await formats.read_body(call), len(await call.body())
     sent = await run_sized(size, partial(objects.read_update, tree, kind, namespace, target.version, name, validation))
 
-    def change(_: Stored) -> DesiredObject:
+    def change(_: StoredObject) -> DesiredObject:
         return sent.wanted
 
     changed = await services.writer.update(kind, namespace, name, change, context, preconditions=sent.preconditions, size=size)

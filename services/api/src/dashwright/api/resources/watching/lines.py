@@ -18,7 +18,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import changes
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _BYTES: Final = 16 * 1024 * 1024
 _AT_ONCE: Final = 4
@@ -64,19 +64,21 @@ class Lines:
         chunk = self._chunks.get(key)
         return chunk if chunk is not None else await self._in_flight.once(key, lambda: self._write(key, events))
 
-    async def of_objects(self, items: Sequence[Stored | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool) -> bytes:
+    async def of_objects(
+        self, items: Sequence[StoredObject | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool
+    ) -> bytes:
         """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone where a body is not kept any more."""
         key = ChunkKey(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
         chunk = self._chunks.get(key) or await self._in_flight.once(key, lambda: self._write_objects(key, items))
         return chunk.lines
 
-    async def _write_objects(self, key: ChunkKey, items: Sequence[Stored | StoredJob]) -> Chunk:
-        missing = [item for item in items if isinstance(item, Stored) and not item.spec] if key.form.needs_body(key.kind) else []
+    async def _write_objects(self, key: ChunkKey, items: Sequence[StoredObject | StoredJob]) -> Chunk:
+        missing = [item for item in items if isinstance(item, StoredObject) and not item.spec] if key.form.needs_body(key.kind) else []
         bodies: Mapping[UUID, str] = {}
         if missing:
             async with self._reading, self._database.connection() as connection:
                 bodies = await lists.read_bodies(connection, missing)
-        whole = (item.with_spec(bodies[item.uid]) if isinstance(item, Stored) and item.uid in bodies else item for item in items)
+        whole = (item.with_spec(bodies[item.uid]) if isinstance(item, StoredObject) and item.uid in bodies else item for item in items)
         lines = [
             event_line(key.form, key.kind, key.version, "ADDED", item, with_columns=first)
             for item, first in zip(whole, [key.with_columns] + [False] * len(items), strict=False)

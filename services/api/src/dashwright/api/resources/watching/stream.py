@@ -23,7 +23,7 @@ from dashwright.api.resources.watching.options import WatchOptions
 from dashwright.api.resources.watching.transitions import Transition, transition_of
 from dashwright.common.errors import Gone, Unavailable
 from dashwright.common.identity import Identity
-from dashwright.common.stores.changes import Change, State
+from dashwright.common.stores.changes import Change, ObjectState
 
 log = structlog.get_logger()
 
@@ -155,7 +155,7 @@ class Watch:
         is_asked_for = change.kind is self._request.target.kind and self._cursor.name in (None, change.name)
         return is_asked_for and change.resource_version > self._sent_until.get(change.name, 0)
 
-    def _shows(self, name: str, state: State) -> bool:
+    def _shows(self, name: str, state: ObjectState) -> bool:
         selection, kind = self._request.selection, self._request.target.kind
         if not selection.is_everything and not matches(selection, _labels(state, selection), name):
             return False
@@ -174,7 +174,7 @@ class Watch:
         return bookmark_line(request.form, request.target.kind, request.target.version, self._cursor.position, ends_initial=False)
 
 
-def _labels(state: State, selection: Selection) -> dict[str, str]:
+def _labels(state: ObjectState, selection: Selection) -> dict[str, str]:
     """The number is a label of the metadata only."""
     if selection.number is None:
         labels: dict[str, str] = orjson.loads(state.labels)

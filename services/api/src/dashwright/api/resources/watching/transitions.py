@@ -5,8 +5,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.changes import Change, State
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.changes import Change, ObjectState
+from dashwright.common.stores.resources import StoredObject
 
 
 class Transition(NamedTuple):
@@ -14,7 +14,7 @@ class Transition(NamedTuple):
 
     type: str
     change: Change
-    state: State
+    state: ObjectState
 
     @property
     def key(self) -> tuple[int, str]:
@@ -26,9 +26,9 @@ class Transition(NamedTuple):
         """Which body it shows."""
         return (self.change.uid, self.state.generation)
 
-    def item(self, kind: Kind, spec: str) -> Stored:
+    def item(self, kind: Kind, spec: str) -> StoredObject:
         state, change = self.state, self.change
-        return Stored(
+        return StoredObject(
             kind,
             change.uid,
             change.name,
@@ -46,7 +46,7 @@ class Transition(NamedTuple):
         )
 
 
-def transition_of(change: Change, shows: Callable[[State], bool]) -> Transition | None:
+def transition_of(change: Change, shows: Callable[[ObjectState], bool]) -> Transition | None:
     """How a watcher hears of a change that sees what ``shows`` says; None where it never saw the object and does not now.
 
     What enters its view is added and what leaves it is deleted, as it was when it was last in it.

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from dashwright.api.resources.writing.desired_object import DesiredObject
-from dashwright.common.document import check_texts, read_json, same, write_json
+from dashwright.common.document import check_texts, json_equal, read_json, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MESSAGE, REPOSITORY_MANAGER, SET_BY_MANAGER
@@ -17,7 +17,7 @@ from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 LARGEST_SPEC: Final = 5 * 1024 * 1024
 """Characters of a spec, however it came to be."""
@@ -33,7 +33,7 @@ class Admission(NamedTuple):
     old: dict[str, Any] | None
 
 
-def admit(wanted: DesiredObject, namespace: str, settings: AdmissionSettings, stored: Stored | None = None) -> Admission:
+def admit(wanted: DesiredObject, namespace: str, settings: AdmissionSettings, stored: StoredObject | None = None) -> Admission:
     """Checks an object by its kind's model and rules. Raises Invalid with one cause a fault.
 
     A spec that says what ``stored`` says already keeps the stored text, and its version.
@@ -45,7 +45,7 @@ def admit(wanted: DesiredObject, namespace: str, settings: AdmissionSettings, st
         body = rendering.body_of(kind, None if stored is None else stored.body, wanted.version, body)
     if kind.spec is not None:
         body = _validated(kind, kind.spec, wanted.name, body)
-    kept = stored if stored is not None and same(body, old) else None
+    kept = stored if stored is not None and json_equal(body, old) else None
     version = wanted.version if kept is None else kept.stored_version
     draft = Draft(wanted.name, namespace, body, dict(wanted.labels), _annotations(wanted), old, version)
     if kind.dns_name:
@@ -82,7 +82,7 @@ def validated_status(kind: Kind, name: str, status: dict[str, Any]) -> dict[str,
     return _validated(kind, kind.status, name, status, "status")
 
 
-def _title(wanted: DesiredObject, extract: Extract, stored: Stored | None, old: Mapping[str, Any] | None) -> str:
+def _title(wanted: DesiredObject, extract: Extract, stored: StoredObject | None, old: Mapping[str, Any] | None) -> str:
     """One that an object was given beside its spec stays as long as the title in the spec does."""
     if wanted.title is not None:
         return wanted.title

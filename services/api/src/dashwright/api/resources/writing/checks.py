@@ -10,7 +10,7 @@ from dashwright.api.stores import folders, lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
 from dashwright.common.identity import Identity
-from dashwright.common.kinds.annotations import FOLDER_KEY, FROM_FILE, MANAGED_BY, OF_CALLERS, repository_of
+from dashwright.common.kinds.annotations import CALLER_TOOLS, FOLDER_KEY, FROM_FILE, MANAGED_BY, repository_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY
 from dashwright.common.kinds.repository import source_of
@@ -19,11 +19,11 @@ from dashwright.common.models.provisioning import RepositoryStatus, RepositoryTy
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import changes, quotas, repositories, resources
 from dashwright.common.stores.changes import StreamName
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 
 async def check_write(
-    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+    connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
 ) -> None:
     """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
     repository that targets the instance or has files of another one. Under the lock.
@@ -41,13 +41,13 @@ async def check_write(
         await _check_source(connection, namespace, write, old, settings)
 
 
-def check_claims(write: resources.Write, old: Stored | None, caller: Identity) -> None:
+def check_claims(write: resources.Write, old: StoredObject | None, caller: Identity) -> None:
     """Raise Forbidden if a caller who is not an Admin adds a manager or finalizer that would keep Admins from an object."""
     if is_above_rules(caller):
         return
     manager, kept = write.annotations.get(MANAGED_BY), None if old is None else annotations_of(old).get(MANAGED_BY)
-    if manager is not None and manager not in (kept, *OF_CALLERS):
-        text = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(OF_CALLERS))}, or leave it out'
+    if manager is not None and manager not in (kept, *CALLER_TOOLS):
+        text = f'{MANAGED_BY}: only an Admin may set "{manager[:100]}"; use one of {", ".join(sorted(CALLER_TOOLS))}, or leave it out'
         raise Forbidden(text)
     before = () if old is None else orjson.loads(old.metadata).get("finalizers") or ()
     added = set(write.finalizers) - {*before, *write.kind.finalizers}
@@ -61,7 +61,7 @@ async def check_created(connection: Connection, kind: Kind, namespace: str, limi
         await quotas.check_dashboards(connection, limits, namespace, created=1)
 
 
-def _check_target(old: Stored, target: str) -> None:
+def _check_target(old: StoredObject, target: str) -> None:
     if orjson.loads(old.spec)["sync"]["target"] != target and RepositoryStatus.model_validate_json(old.status or "{}").stats:
         text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it anew"
         raise invalid(REPOSITORY, old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
@@ -81,7 +81,7 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
 
 
 async def _check_source(
-    connection: Connection, namespace: str, write: resources.Write, old: Stored | None, settings: AdmissionSettings
+    connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
 ) -> None:
     """Raise Invalid where another repository has the same files: each object has one manager, so one of both would always fail.
 
@@ -91,7 +91,7 @@ async def _check_source(
     source = source_of(spec, settings.permitted_paths)
     if source is None or (old is not None and source_of(orjson.loads(old.spec), settings.permitted_paths) == source):
         return
-    for name, text in await repositories.mentioning(connection, namespace, write.name, source.text):
+    for name, text in await repositories.find_mentions(connection, namespace, write.name, source.text):
         other = source_of(orjson.loads(text), settings.permitted_paths)
         if other is not None and other.overlaps(source):
             field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
@@ -100,7 +100,7 @@ async def _check_source(
             raise invalid(REPOSITORY, write.name, [Cause(field, "FieldValueForbidden", said)])
 
 
-def check_finalizers(stored: Stored, write: resources.Write) -> None:
+def check_finalizers(stored: StoredObject, write: resources.Write) -> None:
     """Raises Invalid where what is being deleted is to wait for more."""
     if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
         text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added}"
@@ -108,7 +108,7 @@ def check_finalizers(stored: Stored, write: resources.Write) -> None:
 
 
 async def check_delete(
-    connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
+    connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
 ) -> None:
     """Raises Forbidden for what a repository manages and for a library panel that dashboards show, and BadRequest for what a file
     provisions and for a folder that is not empty.
@@ -127,7 +127,7 @@ async def check_delete(
         await check_empty(connection, namespace, stored)
 
 
-async def check_place(connection: Connection, namespace: str, write: resources.Write, old: Stored | None) -> None:
+async def check_place(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None) -> None:
     """Raises NotFound for a folder that is none, and Forbidden for one that a repository manages which does not manage the object.
 
     ``old`` is None of a new object.
@@ -149,7 +149,7 @@ async def check_place(connection: Connection, namespace: str, write: resources.W
         raise Forbidden(f'folder "{folder}" is managed by the repository "{repository}"; add a file there instead')
 
 
-async def check_nesting(connection: Connection, namespace: str, write: resources.Write, old: Stored | None, *, most: int) -> None:
+async def check_nesting(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, *, most: int) -> None:
     """Raises BadRequest for a folder that would lie in itself, or deeper than ``most`` folders one in another."""
     parent = write.annotations.get(FOLDER_KEY)
     if not parent or (old is not None and old.folder == parent):
@@ -168,7 +168,7 @@ async def check_nesting(connection: Connection, namespace: str, write: resources
         )
 
 
-async def check_empty(connection: Connection, namespace: str, stored: Stored) -> None:
+async def check_empty(connection: Connection, namespace: str, stored: StoredObject) -> None:
     """Raises BadRequest for a folder that something lies in."""
     if await resources.has_children(connection, namespace, stored.name):
         raise BadRequest(

@@ -9,7 +9,7 @@ from dashwright.common.errors import Conflict, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -71,7 +71,7 @@ class Preconditions:
     resource_version: str = ""
     generation: int | None = None
 
-    def check_update(self, stored: Stored) -> None:
+    def check_update(self, stored: StoredObject) -> None:
         """Raises Conflict, or PreconditionFailed for another generation, where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
             raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
@@ -80,7 +80,7 @@ class Preconditions:
         if not self.resource_version and self.generation not in (None, stored.generation):
             raise PreconditionFailed(f"The {stored.kind.singular} has been changed by someone else")
 
-    def check_delete(self, stored: Stored | StoredJob) -> None:
+    def check_delete(self, stored: StoredObject | StoredJob) -> None:
         """Raises Conflict where the object is another by now."""
         if self.uid and self.uid != str(stored.uid):
             raise conflict_error(stored.kind, stored.name, _mismatch_text("UID", self.uid, str(stored.uid)))
@@ -97,7 +97,7 @@ NO_PRECONDITIONS: Final = Preconditions()
 class UpdateResult:
     """What stands now, and whether the write made a difference."""
 
-    stored: Stored
+    stored: StoredObject
     is_changed: bool
     warnings: tuple[str, ...] = ()
 
@@ -106,7 +106,7 @@ class UpdateResult:
 class DeleteResult:
     """The last state. ``is_gone`` is false where finalizers are left: then the object waits for them."""
 
-    stored: Stored
+    stored: StoredObject
     is_gone: bool
 
 

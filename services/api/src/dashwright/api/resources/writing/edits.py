@@ -30,7 +30,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import RepositorySpec, Workflow
 from dashwright.common.models.repository_calls import EditedObject, EditRequest
 from dashwright.common.stores import resources
-from dashwright.common.stores.resources import Stored, Write
+from dashwright.common.stores.resources import StoredObject, Write
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GRANT_PERMISSIONS, _LAST_APPLIED}
@@ -44,7 +44,7 @@ class Edits:
         self._worker = worker
         self._clock = clock
 
-    async def check(self, stored: Stored, *, instead: str = "change") -> None:
+    async def check(self, stored: StoredObject, *, instead: str = "change") -> None:
         """Raises Forbidden where the object's repository takes no edits of it, saying what to do ``instead``."""
         async with self._database.connection() as connection:
             why = await refusal_text(connection, stored)
@@ -54,7 +54,7 @@ class Edits:
             )
 
     async def make(
-        self, stored: Stored, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
+        self, stored: StoredObject, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
         """Changes the object's file, or where ``write`` is None removes it, and by that the object. Not inside a transaction.
 
@@ -83,7 +83,7 @@ class Edits:
         await self._worker.complete(change, deadline=until)
 
 
-async def refusal_text(connection: Connection, stored: Stored) -> str | None:
+async def refusal_text(connection: Connection, stored: StoredObject) -> str | None:
     """What speaks against an edit of an object that a repository manages; None where nothing does.
 
     Directories are not edited, and an object only where its repository has the workflow ``write`` and is synced: else nobody would see it.
@@ -99,12 +99,12 @@ async def refusal_text(connection: Connection, stored: Stored) -> str | None:
     return None if spec.sync.enabled else ", whose sync is off"
 
 
-async def is_editable(connection: Connection, stored: Stored) -> bool:
+async def is_editable(connection: Connection, stored: StoredObject) -> bool:
     """Whether somebody with the right to may change or remove the object here."""
     return metadata.manager_of(stored) is None or await refusal_text(connection, stored) is None
 
 
-def file_write(stored: Stored, write: Write) -> Write:
+def file_write(stored: StoredObject, write: Write) -> Write:
     """What a write of a managed object leaves of it: who manages it stays, and a sync keeps neither owners of fields nor kubectl's notes.
 
     Raises Invalid for what a file has no place for.
@@ -120,14 +120,14 @@ def file_write(stored: Stored, write: Write) -> Write:
     return replace(write, annotations={**own, **kept}, managed_fields=metadata.get("managedFields", []))
 
 
-def check_manager(stored: Stored, given: Mapping[str, str]) -> None:
+def check_manager(stored: StoredObject, given: Mapping[str, str]) -> None:
     """Raises Forbidden where somebody else is named as who manages the object."""
     known = metadata.annotations_of(stored)
     if any(given.get(key, known[key]) != known[key] for key in (MANAGED_BY, MANAGER_ID) if key in known):
         raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
 
 
-def check_release(stored: Stored) -> None:
+def check_release(stored: StoredObject) -> None:
     """Raises Forbidden for a folder."""
     if stored.kind.is_tree:
         raise Forbidden(f"{metadata.managed_by_text(stored)}; a folder is let go of with its repository only, or goes with its directory")
@@ -149,6 +149,6 @@ def _edited_object(write: Write) -> EditedObject:
     )
 
 
-def _no_place_error(stored: Stored, field: str) -> Exception:
+def _no_place_error(stored: StoredObject, field: str) -> Exception:
     text = f"Forbidden: the file of a {stored.kind.singular} that a repository manages has no place for it"
     return invalid(stored.kind, stored.name, [Cause(field, "FieldValueForbidden", text)])

@@ -16,11 +16,11 @@ from dashwright.api.resources.metadata import manager_of
 from dashwright.api.resources.objects import ApplyConfiguration
 from dashwright.api.resources.writing.admission import Admission
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
-from dashwright.common.document import read_json, same
+from dashwright.common.document import json_equal, read_json
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.resources import Stored, Write
+from dashwright.common.stores.resources import StoredObject, Write
 
 KUBECTL: Final = "kubectl"
 """The manager that takes up what the same program applied by other means before."""
@@ -37,18 +37,20 @@ def new_object(
     return replace(objects.read_new({**config.tree, "metadata": metadata}, kind, namespace, version), warnings=config.warnings)
 
 
-def updated_object(config: ApplyConfiguration, version: str, writer: ownership.FieldManager, force: bool, stored: Stored) -> DesiredObject:
+def updated_object(
+    config: ApplyConfiguration, version: str, writer: ownership.FieldManager, force: bool, stored: StoredObject
+) -> DesiredObject:
     """What an apply makes of a stored object. Raises Conflict where others own what would change; what a repository manages keeps no owners
     of its fields.
     """
     kind = stored.kind
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
-    shown = rendering.shown(kind, stored.body, version).spec
+    shown = rendering.render(kind, stored.body, version).spec
     sent = tracked_fields(config.tree)
     body = read_json(shown)
     if stored.layout and shown != stored.spec:
         # The version shows a stub: the body is what changes, and the stub, sent back, says nothing of it.
-        if same(sent.get("spec"), body):
+        if json_equal(sent.get("spec"), body):
             del sent["spec"]
         body = read_json(stored.spec)
     done = ownership.apply(
@@ -86,7 +88,7 @@ APPLY: Final = "Apply"
 
 
 def managed_fields(
-    wanted: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: Stored | None = None
+    wanted: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: StoredObject | None = None
 ) -> Sequence[Mapping[str, Any]]:
     """The entries after a write; those that are stored, where it does not make them say anything else. ``stored`` is None at a creation.
 
@@ -104,7 +106,9 @@ def managed_fields(
     return known if is_same_ownership(settled, managers_of(known)) else managed_fields_json(settled)
 
 
-def status_managed_fields(stored: Stored, status: dict[str, Any], context: WriteContext, now: datetime) -> Sequence[Mapping[str, Any]]:
+def status_managed_fields(
+    stored: StoredObject, status: dict[str, Any], context: WriteContext, now: datetime
+) -> Sequence[Mapping[str, Any]]:
     """The entries after a write of the status alone."""
     known: list[dict[str, Any]] = orjson.loads(stored.metadata).get("managedFields", [])
     before, after = {"status": read_json(stored.status or "{}")}, {"status": status}

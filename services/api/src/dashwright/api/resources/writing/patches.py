@@ -11,7 +11,7 @@ from typing import Any, Final
 import jsonpatch
 import jsonpointer
 
-from dashwright.common.document import DEEPEST_TREE, same, write_json
+from dashwright.common.document import DEEPEST_TREE, json_equal, write_json
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 
 Patch = Callable[[Any, Any], Any]
@@ -118,7 +118,7 @@ def _applied(tree: Any, operation: Mapping[str, Any]) -> Any:
     name = operation.get("op")
     if name == "test":
         found = jsonpointer.resolve_pointer(tree, operation["path"])
-        if isinstance(found, jsonpointer.EndOfList) or not same(found, operation["value"]):
+        if isinstance(found, jsonpointer.EndOfList) or not json_equal(found, operation["value"]):
             raise jsonpatch.JsonPatchTestFailed(f"the test of {operation['path']} failed")
         return tree
     make = _OPERATIONS.get(name) if isinstance(name, str) else None
@@ -152,7 +152,7 @@ def _remove(merged: dict[str, Any], key: str, values: Any) -> None:
     if not isinstance(values, list):
         raise BadRequest(f"{_REMOVED}{key} must be a list")
     if isinstance(found := merged.get(key), list):
-        merged[key] = [item for item in found if not any(same(item, value) for value in values)]
+        merged[key] = [item for item in found if not any(json_equal(item, value) for value in values)]
 
 
 def _without_directives(items: list[Any], key: str) -> list[Any]:

@@ -19,13 +19,13 @@ from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import changes, hooks, jobs, resources
 from dashwright.common.stores.changes import StreamName
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 MOST_AT_ONCE: Final = 10_000
 """Objects that one request may remove."""
 
 
-async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[Stored]:
+async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[StoredObject]:
     """The selected objects that the caller may see, without their bodies. Raises BadRequest where they are too many for one transaction."""
     if selection.is_empty:
         return []
@@ -48,7 +48,7 @@ async def select(connection: Connection, kind: Kind, namespace: str, selection: 
     return found.items
 
 
-def deepest_first(folders: Sequence[Stored]) -> Sequence[Stored]:
+def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
     """Folders in an order in which each comes after those inside it."""
     parents = {folder.name: folder.folder for folder in folders}
 
@@ -62,7 +62,7 @@ def deepest_first(folders: Sequence[Stored]) -> Sequence[Stored]:
     return sorted(folders, key=lambda folder: depth(folder.name), reverse=True)
 
 
-async def cascade(connection: Connection, namespace: str, stored: Stored, view: View, *, actor: str) -> None:
+async def cascade(connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str) -> None:
     """Removes what lies in a folder, at any depth: everything, or nothing.
 
     Raises Forbidden for what a repository manages, for what the caller may not remove and for panels that are shown elsewhere, and
@@ -88,7 +88,7 @@ def _order(kind: Kind) -> tuple[bool, bool]:
     return kind.is_tree, kind is LIBRARY_PANEL
 
 
-async def _check_unused(connection: Connection, namespace: str, folder: Stored, panels: Sequence[str]) -> None:
+async def _check_unused(connection: Connection, namespace: str, folder: StoredObject, panels: Sequence[str]) -> None:
     for name in panels:
         if await resources.is_referred_to(connection, namespace, name):
             raise Forbidden(
@@ -97,7 +97,7 @@ async def _check_unused(connection: Connection, namespace: str, folder: Stored, 
             )
 
 
-def _check_removable(folder: Stored, kind: Kind, item: FolderContent) -> None:
+def _check_removable(folder: StoredObject, kind: Kind, item: FolderContent) -> None:
     holds = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
     manager, name = item.manager or ("", "")
     if manager == REPOSITORY_MANAGER:
@@ -115,7 +115,7 @@ async def end_jobs(connection: Connection, namespace: str, repository: str, *, n
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
-async def end_managing(connection: Connection, namespace: str, repository: Stored, *, actor: str) -> None:
+async def end_managing(connection: Connection, namespace: str, repository: StoredObject, *, actor: str) -> None:
     """What a repository manages goes with it, or becomes everybody's where its finalizers do not say that it goes."""
     if REMOVE_MANAGED in finalizers_of(repository):
         await _remove_managed(connection, namespace, repository.name, actor=actor)
@@ -123,10 +123,10 @@ async def end_managing(connection: Connection, namespace: str, repository: Store
         await resources.release_managed(connection, namespace, repository.name)
 
 
-async def end_hook(connection: Connection, namespace: str, repository: Stored) -> None:
+async def end_hook(connection: Connection, namespace: str, repository: StoredObject) -> None:
     """Leaves to a worker to tell the git host that it need not call any more: nobody waits for a host here."""
     if CLEAN_UP in finalizers_of(repository):
-        await hooks.leave(connection, repository.uid, namespace, repository.name)
+        await hooks.mark_for_removal(connection, repository.uid, namespace, repository.name)
 
 
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:

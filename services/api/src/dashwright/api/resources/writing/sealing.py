@@ -17,7 +17,7 @@ from dashwright.common.kinds.repository import GIT_TYPES, git_block, host_of, se
 from dashwright.common.models.causes import causes_of
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, RepositorySecure, SecureValue
 from dashwright.common.secrets import SecretBox, SecretUnreadable
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _DROPPED: Final = "the token was dropped, since it was given for another host; send secure.token.create again"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -29,7 +29,7 @@ class TokenSealer:
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
-    def seal(self, wanted: DesiredObject, namespace: str, stored: Stored | None) -> DesiredObject:
+    def seal(self, wanted: DesiredObject, namespace: str, stored: StoredObject | None) -> DesiredObject:
         """Return the same object with its token sealed.
 
         A token that is sent, as ``secure.token.create`` or in the block, replaces the stored one, unless it is the same. None sent keeps

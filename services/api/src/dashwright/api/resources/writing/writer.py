@@ -36,7 +36,7 @@ from dashwright.api.stores import audit
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
-from dashwright.common.document import read_json, same, write_json
+from dashwright.common.document import json_equal, read_json, write_json
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
@@ -44,7 +44,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.models.shape import Shape
 from dashwright.common.stores import histories, repositories, resources
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 
 _TRIES: Final = 5
 
@@ -70,7 +70,7 @@ class Writer:
         # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
         self._object_locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def create(self, wanted: DesiredObject, context: WriteContext, *, size: int = 0) -> Stored:
+    async def create(self, wanted: DesiredObject, context: WriteContext, *, size: int = 0) -> StoredObject:
         """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
 
         Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
@@ -99,7 +99,7 @@ class Writer:
         kind: Kind,
         namespace: str,
         name: str,
-        change: Callable[[Stored], DesiredObject],
+        change: Callable[[StoredObject], DesiredObject],
         context: WriteContext,
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
@@ -180,7 +180,7 @@ class Writer:
         kind: Kind,
         namespace: str,
         name: str,
-        change: Callable[[Stored], dict[str, Any]],
+        change: Callable[[StoredObject], dict[str, Any]],
         context: WriteContext,
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
@@ -196,7 +196,7 @@ class Writer:
             _demand_change(view, context, "status", stored)
             preconditions.check_update(stored)
             status = admission.validated_status(kind, name, change(stored))
-            if same(status, read_json(stored.status or "{}")):
+            if json_equal(status, read_json(stored.status or "{}")):
                 return UpdateResult(stored, False)
             fields = field_owners.status_managed_fields(stored, status, context, self._clock.now())
             await resources.write_status(connection, kind, namespace, name, write_json(status), fields)
@@ -210,7 +210,7 @@ class Writer:
         return replace(admitted.write, managed_fields=field_owners.managed_fields(wanted, admitted, context, self._clock.now()))
 
     def _changed(
-        self, change: Callable[[Stored], DesiredObject], namespace: str, stored: Stored, context: WriteContext
+        self, change: Callable[[StoredObject], DesiredObject], namespace: str, stored: StoredObject, context: WriteContext
     ) -> tuple[DesiredObject, resources.Write]:
         wanted = _without_old_message(change(stored), stored)
         wanted = self._sealing.seal(wanted, namespace, stored)
@@ -224,7 +224,7 @@ class Writer:
         kind: Kind,
         namespace: str,
         name: str,
-        change: Callable[[Stored], DesiredObject],
+        change: Callable[[StoredObject], DesiredObject],
         context: WriteContext,
         view: View,
         preconditions: Preconditions,
@@ -247,7 +247,7 @@ class Writer:
             changed = await self._write_if_unchanged(namespace, stored, write, context)
         return None if changed is None else replace(changed, warnings=wanted.warnings)
 
-    async def _release(self, namespace: str, stored: Stored, write: resources.Write, context: WriteContext) -> UpdateResult | None:
+    async def _release(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
         """The same of what a repository is to manage no more. Its file stays as it is."""
         if not context.identity.may(REPOSITORY.actions["update"]):
             raise permission_denied(REPOSITORY.actions["update"])
@@ -256,7 +256,7 @@ class Writer:
             namespace, stored, edits.without_manager(write), context, releases=metadata.manager_of(stored)
         )
 
-    async def _edit(self, namespace: str, stored: Stored, write: resources.Write, context: WriteContext) -> UpdateResult | None:
+    async def _edit(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
         """The same of what a repository manages. It is tried here first: what the store refuses, or has, is not asked of the file."""
         await self._edits.check(stored)
         tried = await self._write_if_unchanged(namespace, stored, edits.file_write(stored, write), replace(context, dry_run=True))
@@ -268,12 +268,12 @@ class Writer:
         async with self._database.connection() as connection:
             return UpdateResult(await resources.get(connection, stored.kind, namespace, stored.name), True)
 
-    async def _record_edit(self, stored: Stored, context: WriteContext, verb: str) -> None:
+    async def _record_edit(self, stored: StoredObject, context: WriteContext, verb: str) -> None:
         async with self._database.transaction() as connection:
             await _record(connection, context, stored.kind, stored.name, verb)
 
     async def _write_if_unchanged(
-        self, namespace: str, stored: Stored, write: resources.Write, context: WriteContext, *, releases: str | None = None
+        self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext, *, releases: str | None = None
     ) -> UpdateResult | None:
         """None where the object was written since it was read. ``releases`` is the repository that manages it no more."""
         async with self._transaction(context) as connection:
@@ -281,10 +281,10 @@ class Writer:
             if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
                 return None
             if releases is not None:
-                await repositories.look_anew(connection, namespace, releases)
+                await repositories.require_full_sync(connection, namespace, releases)
             return await self._put(connection, namespace, stored, write, context)
 
-    async def _delete_file(self, stored: Stored, context: WriteContext, view: View, preconditions: Preconditions) -> DeleteResult:
+    async def _delete_file(self, stored: StoredObject, context: WriteContext, view: View, preconditions: Preconditions) -> DeleteResult:
         """Removes what a repository manages by its file."""
         _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
         preconditions.check_delete(stored)
@@ -293,7 +293,7 @@ class Writer:
         return DeleteResult(stored, True)
 
     async def _put(
-        self, connection: Connection, namespace: str, stored: Stored, write: resources.Write, context: WriteContext
+        self, connection: Connection, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext
     ) -> UpdateResult:
         kind, name = stored.kind, stored.name
         checks.check_finalizers(stored, write)
@@ -311,7 +311,7 @@ class Writer:
         self,
         connection: Connection,
         namespace: str,
-        found: Sequence[Stored],
+        found: Sequence[StoredObject],
         context: WriteContext,
         view: View,
         *,
@@ -336,7 +336,7 @@ class Writer:
         left = {stored.name: await resources.get(connection, stored.kind, namespace, stored.name) for stored in waiting.values()}
         return [_deleted(stored, left.get(stored.name), context) for stored in found]
 
-    async def _remove(self, connection: Connection, namespace: str, gone: Sequence[Stored], context: WriteContext) -> None:
+    async def _remove(self, connection: Connection, namespace: str, gone: Sequence[StoredObject], context: WriteContext) -> None:
         """A repository goes together with what it manages, or lets go of it."""
         if not gone:
             return
@@ -360,7 +360,7 @@ async def _restored_write(
     """A write that goes on where the object was when it was deleted, if it is that one that is wanted again."""
     if not uid or not write.kind.history:
         return write
-    taken = await histories.take_back(connection, write.kind, namespace, write.name, uid, deleted_by=deleter_of(context.identity))
+    taken = await histories.restore(connection, write.kind, namespace, write.name, uid, deleted_by=deleter_of(context.identity))
     if taken is None:
         return write
     return replace(write, uid=taken.uid, number=taken.number, generation=taken.generation + 1, restored_from=taken.generation)
@@ -370,13 +370,13 @@ def _demand(view: View, context: WriteContext, kind: Kind, verb: str, name: str,
     demand(view, kind.actions[verb], kind, name, folder, login=context.identity.login)
 
 
-def _demand_change(view: View, context: WriteContext, verb: str, stored: Stored) -> None:
+def _demand_change(view: View, context: WriteContext, verb: str, stored: StoredObject) -> None:
     """Who changes an object is answered the whole of it: that takes the right to read it, too."""
     for needed in (verb, "get"):
         _demand(view, context, stored.kind, needed, stored.name, stored.folder)
 
 
-def _without_old_message(wanted: DesiredObject, stored: Stored) -> DesiredObject:
+def _without_old_message(wanted: DesiredObject, stored: StoredObject) -> DesiredObject:
     """Return what is wanted without the message of the stored version, which clients send back with the object that they read."""
     message = wanted.annotations.get(MESSAGE)
     if wanted.is_body or message is None or message != metadata.annotations_of(stored).get(MESSAGE):
@@ -394,7 +394,7 @@ def _event(context: WriteContext, kind: Kind, name: str, verb: str, status: int 
     )
 
 
-def _deleted(stored: Stored, left: Stored | None, context: WriteContext) -> DeleteResult:
+def _deleted(stored: StoredObject, left: StoredObject | None, context: WriteContext) -> DeleteResult:
     if left is None:
         return DeleteResult(stored, True)
     return DeleteResult(replace(left, resource_version=stored.resource_version) if context.dry_run else left, False)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 
-from dashwright.common.document import same
+from dashwright.common.document import json_equal
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import FOLDER
@@ -38,7 +38,7 @@ async def edits_of(context: ChangeContext, checkout: Checkout | None, wanted: Ed
     path = await _directory(context, wanted.edited.folder) + wanted.path.rpartition("/")[2]
     body = await asyncio.to_thread(_body, context, path, before, wanted.edited)
     if path == wanted.path:
-        return [] if same(context.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
+        return [] if json_equal(context.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
     entries = await checkout.entries()
     if any(entry.path in (path, path + "/") for entry in entries):
         raise AlreadyExists(f"{path} already exists: the object cannot be moved there", details={"name": path})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
-from dashwright.common.models.repository_calls import FileAnswer
+from dashwright.common.models.repository_calls import FileResponse
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.common.models.values import LintSeverity
 from dashwright.jobs_worker.actions.files.planning import (
@@ -57,7 +57,7 @@ def _item(entry: Entry, change: LastChange | None) -> FileItem:
     )
 
 
-async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, path: str, ref: str) -> FileAnswer:
+async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, path: str, ref: str) -> FileResponse:
     """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory.
 
     A text for people has no object: it is told as it is, to whoever may read one that would lie there.
@@ -81,7 +81,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
         there = with_resources(await checkout.entries())
         unknown = touches_of_unknown(context, planned, ref, [path], there)
     touches += unknown
-    return FileAnswer(wrapper=await asyncio.to_thread(wrap, context.repository, view), touches=touches)
+    return FileResponse(wrapper=await asyncio.to_thread(wrap, context.repository, view), touches=touches)
 
 
 async def _object(context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str) -> tuple[FileView, Key]:

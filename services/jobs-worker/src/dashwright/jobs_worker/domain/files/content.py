@@ -6,7 +6,7 @@ A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, me
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from dashwright.common.document import print_json, read_json, same, write_json
+from dashwright.common.document import json_equal, print_json, read_json, write_json
 from dashwright.common.errors import Invalid
 from dashwright.common.kinds.annotations import MESSAGE, NUMBER_LABEL
 from dashwright.common.kinds.registry import DASHBOARD
@@ -143,4 +143,4 @@ def _in_order(old: Any, new: Any) -> Any:
         return {key: _in_order(old.get(key), new[key]) for key in keys}
     if isinstance(old, list) and isinstance(new, list):
         return [_in_order(old[index] if index < len(old) else None, item) for index, item in enumerate(new)]
-    return old if isinstance(old, float) and same(old, new) else new
+    return old if isinstance(old, float) and json_equal(old, new) else new
