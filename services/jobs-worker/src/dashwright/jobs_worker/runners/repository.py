@@ -10,7 +10,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import JobSpec, JobStatus
 from dashwright.common.stores import resources
 from dashwright.common.stores.jobs import StoredJob
-from dashwright.common.stores.resources import Stored
+from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.domain.objects import Repository
@@ -24,7 +24,7 @@ class RepositoryJob:
 
     job: StoredJob
     #: The row of the repository, read before its files.
-    stored: Stored
+    stored: StoredObject
     repository: Repository
     #: The attempt that holds the job's lease; progress is reported to it.
     execution: Execution
