@@ -75,7 +75,7 @@ from dashwright.api.routes import (
 from dashwright.api.routes import data_sources as data_source_routes
 from dashwright.api.routes import evaluations as evaluation_routes
 from dashwright.api.routes import resources as resource_routes
-from dashwright.api.stores.users import StoredPassword, ensure_first_user, server_admins
+from dashwright.api.stores.users import StoredPassword, ensure_first_user, lacks_users, server_admins
 from dashwright.api.workers.panel_validation import PanelValidationClient
 from dashwright.api.workers.picture_client import PictureClient
 from dashwright.api.workers.queued_syncs import QueuedSyncs
@@ -166,10 +166,12 @@ class Gateway:
     async def start(self) -> str:
         """Serves; answers the address."""
         settings = self._settings
-        hashed = await self.authentication.passwords.hash(settings.admin_password.get_secret_value())
         async with self._database.connection() as connection:
-            if await ensure_first_user(connection, settings.admin_user, hashed):
-                log.info("first_user_made", login=settings.admin_user)
+            # Hashing is slow by design, and only the first start needs it.
+            if await lacks_users(connection):
+                hashed = await self.authentication.passwords.hash(settings.admin_password.get_secret_value())
+                if await ensure_first_user(connection, settings.admin_user, hashed):
+                    log.info("first_user_made", login=settings.admin_user)
             admins = await server_admins(connection, most=_ADMINS_CHECKED) if settings.is_exposed else ()
             if foreign := await data_sources.count_foreign(connection, self._box):
                 log.warning(

@@ -1,6 +1,7 @@
 """Preferences: replaced or changed, once what they name is known to exist."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dashwright.api.accounts.teams import not_found as team_not_found
@@ -19,9 +20,12 @@ _EXTRA: Final = ("language", "queryHistory", "navbar")
 
 
 class PreferenceChanges:
-    """``timezones`` are the names of the time zones there are, as IANA has them; none at all: any name will do."""
+    """Changes of the preferences of users, teams and organizations.
 
-    def __init__(self, database: Database, timezones: frozenset[str]) -> None:
+    ``timezones`` returns the names of IANA's time zones, and may read files; where it returns none, any name is taken.
+    """
+
+    def __init__(self, database: Database, timezones: Callable[[], frozenset[str]]) -> None:
         self._database = database
         self._timezones = timezones
 
@@ -30,7 +34,7 @@ class PreferenceChanges:
 
         Raises BadRequest for a theme or time zone that is none, and NotFound for a dashboard or team that does not exist.
         """
-        self._check(given)
+        await self._check(given)
         async with self._database.transaction() as connection:
             if owner.team_id and not await teams.hold(connection, owner.org_id, owner.team_id):
                 raise team_not_found()
@@ -49,12 +53,14 @@ class PreferenceChanges:
             details = {"given": sorted(given), "replaced": not keep}
             await audit.record(connection, actor, UPDATE, _object(owner), org_id=owner.org_id, details=details)
 
-    def _check(self, given: Mapping[str, Any]) -> None:
+    async def _check(self, given: Mapping[str, Any]) -> None:
         if given.get("theme") and given["theme"] not in THEMES:
             raise BadRequest("Invalid theme")
         zone = given.get("timezone")
-        if zone and zone not in _ANYWHERE and self._timezones and zone not in self._timezones:
-            raise BadRequest("Invalid timezone")
+        if zone and zone not in _ANYWHERE:
+            known = await asyncio.to_thread(self._timezones)
+            if known and zone not in known:
+                raise BadRequest("Invalid timezone")
 
 
 async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], before: str | None) -> str | None:

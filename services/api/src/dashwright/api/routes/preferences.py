@@ -99,12 +99,13 @@ class _PreferencesHandlers:
 
 @cache
 def _timezones() -> frozenset[str]:
-    return frozenset(zoneinfo.available_timezones())  # reads hundreds of files
+    # Reads hundreds of files, so it is left out of the start and of the event loop.
+    return frozenset(zoneinfo.available_timezones())
 
 
 def routes(database: Database) -> list[Route]:
     """GET, PUT (replaces all) and PATCH (changes what is given) of ``/api/user|org|teams/{team_id}/preferences``."""
-    changes = PreferenceChanges(database, _timezones())
+    changes = PreferenceChanges(database, _timezones)
 
     async def user(call: Call, _changes: bool) -> PreferencesOwner:
         user_id = user_only(call, lacks="preferences")

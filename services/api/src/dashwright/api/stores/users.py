@@ -116,6 +116,11 @@ async def role_in(connection: Connection, org_id: int, user_id: int) -> Role | N
     return None if role is None else Role(role)
 
 
+async def lacks_users(connection: Connection) -> bool:
+    """Return whether the database has neither an organization nor a user, as at the first start."""
+    return bool(await connection.fetchval(_queries.is_empty))
+
+
 async def ensure_first_user(connection: Connection, login: str, password_hash: str) -> bool:
     """Makes organization 1, ``Main Org.``, and user 1, its Admin and server admin, where the database has neither.
 
@@ -124,7 +129,7 @@ async def ensure_first_user(connection: Connection, login: str, password_hash: s
     email = login if "@" in login else f"{login}@localhost"
     async with connection.transaction():
         await connection.execute(_queries.claim_first_user)
-        if not await connection.fetchval(_queries.is_empty):
+        if not await lacks_users(connection):
             return False
         await connection.execute(_queries.insert_first, login, email, password_hash)
         await connection.execute(_queries.pass_first_numbers)
