@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, statements, watchers
+from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, starts, statements, watchers
 from benchmarks.row import Row
 from benchmarks.sync import rows as syncs
 from benchmarks.sync import whole
@@ -48,6 +48,7 @@ SERVED: dict[str, list[Served]] = {
     "S3": [syncs.incremental],
     "S4": [whole.reading],
     "M1": [whole.memory],
+    "T1": [starts.rows],
     "W": [watchers.crowd, watchers.namespace],
 }
 """What needs servers."""
