@@ -1,12 +1,13 @@
 """What there is to say about a kind of resource."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from dashwright.common.identity import Role
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
 
@@ -136,6 +137,10 @@ class Kind:
     is_tree: bool = False
     history: bool = False
     area: str = ""
+    #: The least role that is allowed each action, on all objects of the organization. Actions without a role need a grant.
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    #: Objects may have access rules of their own; ``{area}.permissions:read`` and ``:write`` are for Admins.
+    has_access_rules: bool = False
     subresources: tuple[SubResource, ...] = ()
     render: Render | None = None
     shown_spec: type[BaseModel] | None = None

@@ -1,5 +1,9 @@
 """Every kind that is served."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from dashwright.common.identity import Role
 from dashwright.common.kinds.conversion import render_dashboard
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Storage, SubResource
@@ -37,6 +41,17 @@ def _actions(area: str) -> dict[str, str]:
     }
 
 
+def _roles(area: str, *, read: Role, create: Role, delete: Role, write: Role | None = None) -> Mapping[str, Role]:
+    """Return the least role for each action of an area. Without a role for ``write``, no role is allowed it."""
+    given = {"read": read, "create": create, "write": write, "delete": delete}
+    return MappingProxyType({f"{area}:{verb}": role for verb, role in given.items() if role is not None})
+
+
+def _folder_roles(area: str) -> Mapping[str, Role]:
+    """Return the roles of kinds in folders: Viewers read, Editors change."""
+    return _roles(area, read=Role.VIEWER, create=Role.EDITOR, write=Role.EDITOR, delete=Role.EDITOR)
+
+
 DASHBOARD = Kind(
     group="dashboard.grafana.app",
     versions=("v2alpha1", "v1beta1", "v0alpha1"),
@@ -55,6 +70,8 @@ DASHBOARD = Kind(
     in_folder=True,
     history=True,
     area="dashboards",
+    roles=_folder_roles("dashboards"),
+    has_access_rules=True,
     subresources=(
         SubResource("dto", "DashboardWithAccessInfo", "dashboards:read", model=DashboardWithAccessInfo),
         SubResource("versions", "DashboardVersionList", "dashboards:read", model=DashboardVersionList, options=VersionsQueryOptions),
@@ -77,6 +94,8 @@ FOLDER = Kind(
     in_folder=True,
     is_tree=True,
     area="folders",
+    roles=_folder_roles("folders"),
+    has_access_rules=True,
     subresources=(
         SubResource("parents", "FolderInfoList", "folders:read", model=FolderInfoList),
         SubResource("counts", "DescendantCounts", "folders:read", model=DescendantCounts),
@@ -102,6 +121,7 @@ LIBRARY_PANEL = Kind(
     short_names=("libpanel",),
     in_folder=True,
     area="library.panels",
+    roles=_folder_roles("library.panels"),
     set_lists=(("spec", "targets"),),
 )
 
@@ -114,6 +134,7 @@ REPOSITORY = Kind(
     singular="repository",
     verbs=_STORED_VERBS,
     actions=_actions("repositories"),
+    roles=_roles("repositories", read=Role.EDITOR, create=Role.ADMIN, write=Role.ADMIN, delete=Role.ADMIN),
     dns_name=True,
     spec=RepositorySpec,
     status=RepositoryStatus,
@@ -147,6 +168,7 @@ JOB = Kind(
     singular="job",
     verbs=_JOB_VERBS,
     actions=_actions("jobs"),
+    roles=_roles("jobs", read=Role.EDITOR, create=Role.EDITOR, write=Role.ADMIN, delete=Role.EDITOR),
     storage=Storage.JOBS,
     dns_name=True,
     spec=JobSpec,
@@ -163,6 +185,7 @@ EVALUATION = Kind(
     singular="evaluation",
     verbs=_JOB_VERBS,
     actions=_actions("evaluations"),
+    roles=_roles("evaluations", read=Role.VIEWER, create=Role.VIEWER, delete=Role.EDITOR),
     storage=Storage.JOBS,
     dns_name=True,
     spec=EvaluationSpec,

@@ -15,7 +15,10 @@ _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata", "spec", "status"
 _NAMING: Final = frozenset({"name", "generateName", "namespace", "selfLink", "uid"})
 _LIFE: Final = frozenset({"resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"})
 _OF_JOBS: Final = _NAMING | _LIFE | {"labels", "annotations", "managedFields"}
-_METADATA: Final = _OF_JOBS | {"ownerReferences", "finalizers"}
+_METADATA: Final[Mapping[Storage, frozenset[str]]] = {
+    Storage.JOBS: _OF_JOBS,
+    Storage.RESOURCES: _OF_JOBS | {"ownerReferences", "finalizers"},
+}
 _ADVICE: Final = "leave it out"
 _LONGEST_NAME: Final = 100
 """Characters of a name that are shown."""
@@ -47,7 +50,7 @@ def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
     yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
-        yield from _unknown_keys(metadata, _OF_JOBS if kind.storage is Storage.JOBS else _METADATA, "metadata")
+        yield from _unknown_keys(metadata, _METADATA[kind.storage], "metadata")
     for part, model in (("spec", kind.spec or kind.shown_spec), ("secure", kind.secure), ("status", kind.status)):
         if model is not None:
             yield from of_value(model, tree.get(part), part)

@@ -6,79 +6,58 @@ from types import MappingProxyType
 from typing import Final
 
 from dashwright.common.identity import Caller, Identity, Role, namespace_of
+from dashwright.common.kinds.registry import KINDS
 
 ALL: Final = frozenset({"*"})
 
-_VIEWER: Final = frozenset(
-    {
-        "dashboards:read",
-        "folders:read",
-        "library.panels:read",
-        "annotations:read",
-        "datasources:query",
-        "evaluations:read",
-        "evaluations:create",
+
+def _kind_actions(role: Role) -> frozenset[str]:
+    """Return the actions on resource kinds that ``role`` is the least role for."""
+    found = {action for kind in KINDS for action, least in kind.roles.items() if least is role}
+    if role is Role.ADMIN:
+        found |= {f"{kind.area}.permissions:{verb}" for kind in KINDS if kind.has_access_rules for verb in ("read", "write")}
+    return frozenset(found)
+
+
+_VIEWER: Final = _kind_actions(Role.VIEWER) | {"annotations:read", "datasources:query"}
+_EDITOR: Final = (
+    _VIEWER | _kind_actions(Role.EDITOR) | {"annotations:create", "annotations:write", "annotations:delete", "datasources:explore"}
+)
+_ADMIN: Final = (
+    _EDITOR
+    | _kind_actions(Role.ADMIN)
+    | {
+        "orgs:read",
+        "orgs:write",
+        "orgs.preferences:read",
+        "orgs.preferences:write",
+        "orgs.quotas:read",
+        "org.users:read",
+        "org.users:add",
+        "org.users:write",
+        "org.users:remove",
+        "apikeys:read",
+        "apikeys:create",
+        "apikeys:delete",
+        "serviceaccounts:read",
+        "serviceaccounts:create",
+        "serviceaccounts:write",
+        "serviceaccounts:delete",
+        "serviceaccounts.permissions:read",
+        "serviceaccounts.permissions:write",
+        "teams:read",
+        "teams:create",
+        "teams:write",
+        "teams:delete",
+        "teams.permissions:read",
+        "teams.permissions:write",
+        "datasources:read",
+        "datasources:create",
+        "datasources:write",
+        "datasources:delete",
+        "audit:read",
     }
 )
-_EDITOR: Final = _VIEWER | {
-    "dashboards:create",
-    "dashboards:write",
-    "dashboards:delete",
-    "folders:create",
-    "folders:write",
-    "folders:delete",
-    "library.panels:create",
-    "library.panels:write",
-    "library.panels:delete",
-    "annotations:create",
-    "annotations:write",
-    "annotations:delete",
-    "datasources:explore",
-    "evaluations:delete",
-    "repositories:read",
-    "jobs:read",
-    "jobs:create",
-    "jobs:delete",
-}
-_ADMIN: Final = _EDITOR | {
-    "dashboards.permissions:read",
-    "dashboards.permissions:write",
-    "folders.permissions:read",
-    "folders.permissions:write",
-    "orgs:read",
-    "orgs:write",
-    "orgs.preferences:read",
-    "orgs.preferences:write",
-    "orgs.quotas:read",
-    "org.users:read",
-    "org.users:add",
-    "org.users:write",
-    "org.users:remove",
-    "apikeys:read",
-    "apikeys:create",
-    "apikeys:delete",
-    "serviceaccounts:read",
-    "serviceaccounts:create",
-    "serviceaccounts:write",
-    "serviceaccounts:delete",
-    "serviceaccounts.permissions:read",
-    "serviceaccounts.permissions:write",
-    "teams:read",
-    "teams:create",
-    "teams:write",
-    "teams:delete",
-    "teams.permissions:read",
-    "teams.permissions:write",
-    "datasources:read",
-    "datasources:create",
-    "datasources:write",
-    "datasources:delete",
-    "repositories:create",
-    "repositories:write",
-    "repositories:delete",
-    "jobs:write",
-    "audit:read",
-}
 _SERVER_ADMIN: Final = _ADMIN | {
     "orgs:create",
     "orgs:delete",

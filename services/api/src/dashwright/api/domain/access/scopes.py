@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from dashwright.api.domain.access.roles import permissions_of
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import Role
+from dashwright.common.kinds.registry import KINDS
 
 LONGEST: Final = 210
 """Characters of a scope."""
@@ -46,10 +47,8 @@ _WHOLE: Final[Mapping[str, str]] = {
     "datasources:uid:*": "datasources:*",
     "datasources:id:*": "datasources:*",
     "datasources:name:*": "datasources:*",
-    "dashboards:uid:*": "dashboards:*",
-    "folders:uid:*": "folders:*",
-    "library.panels:uid:*": "library.panels:*",
     "annotations:type:dashboard": "dashboards:*",
+    **{f"{kind.area}:uid:*": f"{kind.area}:*" for kind in KINDS if kind.in_folder},
 }
 # What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
 _PREFIX_OF: Final[Mapping[str, str]] = {
@@ -70,11 +69,12 @@ _PREFIX_OF: Final[Mapping[str, str]] = {
 }
 # What lies in folders is granted by its own uid or by that of a folder above it.
 _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
-    "dashboards": ("dashboards:uid:", "folders:uid:"),
-    "dashboards.permissions": ("dashboards:uid:", "folders:uid:"),
-    "folders": ("folders:uid:",),
-    "folders.permissions": ("folders:uid:",),
-    "library.panels": ("library.panels:uid:", "folders:uid:"),
+    **{
+        area: tuple(dict.fromkeys((f"{kind.area}:uid:", "folders:uid:")))
+        for kind in KINDS
+        if kind.in_folder
+        for area in (kind.area, *([f"{kind.area}.permissions"] if kind.has_access_rules else []))
+    },
     "annotations": ("dashboards:uid:", "folders:uid:"),
 }
 # And what belongs to no folder by a name that stands for all of it.

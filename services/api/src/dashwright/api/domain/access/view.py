@@ -10,7 +10,7 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
 
-GUARDED: Final = (FOLDER, DASHBOARD)
+GUARDED: Final = tuple(sorted((kind for kind in KINDS if kind.has_access_rules), key=lambda kind: not kind.is_tree))
 """The kinds whose objects may have rules of their own."""
 
 _AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}

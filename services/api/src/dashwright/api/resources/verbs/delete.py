@@ -5,10 +5,10 @@ import orjson
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import descriptions, formats, jobs, options
+from dashwright.api.resources import descriptions, formats, options
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.common.kinds import kind as kinds
+from dashwright.api.resources.storage import storage_of
 
 
 def operation(target: Target) -> Operation:
@@ -23,20 +23,13 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
-    kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
+    """Delete the object; respond with a Status, or with the object if it waits for finalizers."""
     form = formats.format_of(call)
-    wanted = await options.delete_request_of(call)
-    if kind.storage is kinds.Storage.JOBS:
-        return _deleted_status(target, name, str(await jobs.delete(services.jobs, kind, namespace, name, wanted, call.actor)))
-    context = options.write_context(call, dry_run=wanted.dry_run)
-    deleted = await services.writer.delete(
-        kind, namespace, name, context, preconditions=wanted.preconditions, cascade=wanted.cascade, grace=wanted.grace
-    )
-    return (
-        _deleted_status(target, name, str(deleted.stored.uid))
-        if deleted.is_gone
-        else formats.one(form, kind, target.version, deleted.stored)
-    )
+    request = await options.delete_request_of(call)
+    removal = await storage_of(target.kind).delete(target.kind, services, call, request)
+    if removal.waiting is not None:
+        return formats.one(form, target.kind, target.version, removal.waiting)
+    return _deleted_status(target, call.parameters["name"], removal.uid)
 
 
 def _deleted_status(target: Target, name: str, uid: str) -> Response:

@@ -6,11 +6,11 @@ from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
-from dashwright.api.resources import descriptions, jobs, options
+from dashwright.api.resources import descriptions, options
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
+from dashwright.api.resources.storage import storage_of
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
@@ -31,13 +31,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
         raise BadRequest(f"what is selected by {selection.special.value} cannot be removed here")
     if call.query.get("limit") or call.query.get("continue"):
         raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
-    wanted = await options.delete_request_of(call)
-    if kind.storage is kinds.Storage.JOBS:
-        await jobs.delete_selected(services.jobs, kind, namespace, selection, wanted, call.actor)
-    else:
-        context = options.write_context(call, dry_run=wanted.dry_run)
-        await services.writer.delete_selected(
-            kind, namespace, selection, context, preconditions=wanted.preconditions, cascade=wanted.cascade, grace=wanted.grace
-        )
+    request = await options.delete_request_of(call)
+    await storage_of(kind).delete_collection(kind, services, call, selection, request)
     details = {"group": kind.group, "kind": kind.plural}
     return Response(200, orjson.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}))

@@ -4,10 +4,9 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats
-from dashwright.api.resources.request import Target, read_object
+from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.common.kinds.kind import Storage
-from dashwright.common.stores import jobs
+from dashwright.api.resources.storage import storage_of
 
 
 def operation(target: Target) -> Operation:
@@ -17,10 +16,6 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
-    kind, form = target.kind, formats.format_of(call)
-    if kind.storage is Storage.RESOURCES:
-        found, _ = await read_object(kind, services, call)
-        return formats.one(form, kind, target.version, found)
-    async with services.database.connection() as connection:
-        job = await jobs.get(connection, kind, call.parameters["namespace"], call.parameters["name"])
-    return formats.one(form, kind, target.version, job)
+    """Respond with the object that the path names."""
+    form = formats.format_of(call)
+    return formats.one(form, target.kind, target.version, await storage_of(target.kind).get(target.kind, services, call))

@@ -1,13 +1,13 @@
 """List: the objects of a namespace by name, at one version, in pages or whole."""
 
-from dashwright.api.domain.selectors import Selection, parse_selection
+from dashwright.api.domain.selectors import parse_selection
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, history, listing, pages, sources
-from dashwright.api.resources.formats import Format
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
+from dashwright.api.resources.storage import storage_of
 from dashwright.api.resources.watching.options import is_watch
 from dashwright.common.errors import BadRequest, Forbidden
 from dashwright.common.kinds import kind as kinds
@@ -37,20 +37,8 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
         return await history.history_response(target, services, call, selection)
     form, asked = formats.format_of(call), pages.list_options_of(call)
     await sources.check_version(services.database, asked.version)
-    source = await _source(target, services, call, form, asked, selection)
+    source = await storage_of(target.kind).list_source(target.kind, services, call, form, asked, selection)
     return await listing.list_response(target, form, asked, source, services.database)
-
-
-async def _source(
-    target: Target, services: Services, call: Call, form: Format, asked: pages.ListOptions, selection: Selection
-) -> listing.ListSource:
-    kind, namespace = target.kind, call.parameters["namespace"]
-    if kind.storage is kinds.Storage.JOBS:
-        return sources.JobSource(services.database, kind, namespace, selection, asked)
-    view = await services.policy.view(call.identity, namespace)
-    if kind.in_folder:
-        await sources.check_access(services.database, services.policy, call.identity, namespace, asked)
-    return sources.ObjectSource(services.database, kind, namespace, selection, view.scope(kind), asked, bodies=form.needs_body(kind))
 
 
 async def handle_everywhere(target: Target, services: Services, call: Call) -> Response:
@@ -60,7 +48,7 @@ async def handle_everywhere(target: Target, services: Services, call: Call) -> R
         path = f"/apis/{kind.api_version(target.version)}/namespaces/{call.identity.namespace}/{kind.plural}"
         raise Forbidden(f"{kind.key} of all namespaces are listed for server admins only; name one, as in {path}", details=_details(kind))
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), "")
-    if kind.storage is kinds.Storage.JOBS or selection.special is not None or is_watch(call):
+    if not storage_of(kind).spans_namespaces or selection.special is not None or is_watch(call):
         raise BadRequest(f"{kind.key} are listed over all namespaces only as they are stored now; name one for their jobs, past or changes")
     await sources.check_version(services.database, asked.version)
     source = sources.AllNamespacesSource(services.database, kind, selection, asked, bodies=form.needs_body(kind))

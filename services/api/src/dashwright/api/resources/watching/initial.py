@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from dashwright.api.domain.access.view import View
-from dashwright.api.resources import listing, pages, sources
+from dashwright.api.resources import listing
+from dashwright.api.resources.storage import storage_of
 from dashwright.api.resources.watching.lines import Lines, bookmark_line
 from dashwright.api.resources.watching.stream import Watch, WatchRequest
 from dashwright.common.database.pool import Database
-from dashwright.common.kinds import kind as kinds
 
 _PAGE: Final = 200
 """Objects read at once, without their bodies: a watch that is not read keeps them in memory."""
@@ -23,7 +23,7 @@ async def initial_events(database: Database, lines: Lines, request: WatchRequest
     Jobs are as they are when they are read: what has happened to one since that version is told with it, and not again.
     """
     kind, version = request.target.kind, request.target.version
-    source = _source(database, request, view)
+    source = storage_of(kind).initial_source(kind, database, request.namespace, request.selection, request.form, view)
     page = await source.page(None, _PAGE)
     while True:
         for first, last in listing.runs(page.sizes, _PIECE):
@@ -39,11 +39,3 @@ async def initial_events(database: Database, lines: Lines, request: WatchRequest
     watch.continue_from(page.at)
     if request.options.marks_initial:
         yield bookmark_line(request.form, kind, version, page.at, ends_initial=True)
-
-
-def _source(database: Database, request: WatchRequest, view: View) -> listing.ListSource:
-    kind, everything = request.target.kind, pages.ListOptions()
-    if kind.storage is kinds.Storage.JOBS:
-        return sources.JobSource(database, kind, request.namespace, request.selection, everything)
-    bodies = request.form.needs_body(kind)
-    return sources.ObjectSource(database, kind, request.namespace, request.selection, view.scope(kind), everything, bodies=bodies, inline=0)
