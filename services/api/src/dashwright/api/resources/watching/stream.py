@@ -53,8 +53,18 @@ class Watch:
     """
 
     __slots__ = (
-        *("_asked", "_cursor", "_feed", "_guard", "_initial", "_is_over", "_lines"),
-        *("_to_tell", "_told_until", "_view", "_woken", "has_columns"),
+        "_cursor",
+        "_feed",
+        "_initial",
+        "_is_over",
+        "_lines",
+        "_pending",
+        "_policy",
+        "_request",
+        "_sent_until",
+        "_view",
+        "_woken",
+        "has_columns",
     )
 
     def __init__(
