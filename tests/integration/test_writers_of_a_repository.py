@@ -117,7 +117,7 @@ class Grown(Tree):
     async def entries(self) -> Sequence[Entry]:
         raise TooLarge("too many files")
 
-    async def changed(self, since: str, besides: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
         return Difference(frozenset(), [], self.growth, since)
 
 
