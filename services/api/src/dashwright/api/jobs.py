@@ -22,13 +22,13 @@ from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
-from dashwright.common.errors import BadRequest, Cause, Conflict, Forbidden, PreconditionFailed
+from dashwright.common.errors import BadRequest, Cause, Conflict, Forbidden
 from dashwright.common.identity import Identity, org_of
+from dashwright.common.job_actions import ACTIONS
 from dashwright.common.jobs import job_messages, routing
-from dashwright.common.jobs.workflows import check_export
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import EVALUATION, FOLDER, JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, RepositoryType, State
+from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import accepted, jobs, mirror, resources
@@ -369,16 +369,7 @@ def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *,
             causes.append(Cause(f"{prefix}repository", "FieldValueNotFound", text))
         elif "deletionTimestamp" in orjson.loads(repository.stored.metadata):
             raise Conflict(f'cannot create jobs for a repository marked for deletion: "{spec.repository}"')
-        elif spec.action is Action.PR and repository.spec.type is RepositoryType.LOCAL:
-            text = f'Forbidden: the repository "{spec.repository}" is a folder, which has no pull requests'
-            causes.append(Cause(f"{prefix}action", "FieldValueForbidden", text))
-        elif spec.action is Action.SYNC and not repository.spec.sync.enabled and not is_plan:
-            text = f'Forbidden: sync is not enabled for the repository "{spec.repository}"; its spec.sync.enabled is false'
-            causes.append(Cause(f"{prefix}sync", "FieldValueForbidden", text))
-        elif spec.action is Action.EXPORT and spec.export is not None:
-            try:
-                check_export(repository.spec, spec.export)
-            except (BadRequest, PreconditionFailed) as error:
-                causes.append(Cause(f"{prefix}export", "FieldValueForbidden", f"Forbidden: {error.message}"))
+        elif not is_plan:
+            causes += ACTIONS[spec.action].repository_causes(spec, repository.spec, prefix)
     if causes:
         raise submissions.invalid(causes)

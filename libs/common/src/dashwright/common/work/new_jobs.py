@@ -6,21 +6,19 @@ import uuid
 from datetime import datetime
 from typing import Final
 
+from dashwright.common.job_actions import ACTIONS
 from dashwright.common.jobs import names, routing
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
+from dashwright.common.models.provisioning import JobSpec, RepositoryType
 from dashwright.common.stores.jobs import NewJob
 
 REPOSITORY_LABEL: Final = "provisioning.grafana.app/repository"
 TYPE_LABEL: Final = "provisioning.grafana.app/repository-type"
 OLD_LABEL: Final = "repository"
 
-PULL_REQUESTS_AT_ONCE: Final = 4
-"""``pr`` jobs of one repository at work beside its one ``sync`` or ``export``."""
-
 
 def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryType, now: datetime) -> NewJob:
     """``uid`` and ``kind`` are those of the repository that the spec names."""
-    is_pr = spec.action is Action.PR
+    described = ACTIONS[spec.action]
     return NewJob(
         name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
         namespace=namespace,
@@ -29,9 +27,9 @@ def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryTy
         action=spec.action.value,
         labels={REPOSITORY_LABEL: spec.repository, TYPE_LABEL: kind.value, OLD_LABEL: spec.repository},
         created=created_at(now),
-        coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{_target(spec)}".encode()).hexdigest(),
-        concurrency_group=f"{spec.repository}/pr" if is_pr else spec.repository,
-        group_limit=PULL_REQUESTS_AT_ONCE if is_pr else 1,
+        coalesce_key=hashlib.sha256(f"{spec.repository}/{spec.action.value}/{described.target(spec)}".encode()).hexdigest(),
+        concurrency_group=f"{spec.repository}/{described.own_group}" if described.own_group else spec.repository,
+        group_limit=described.group_limit,
         wake_key=routing.work_key(spec.action.value),
         repository_uid=uid,
     )
@@ -39,14 +37,3 @@ def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryTy
 
 def created_at(now: datetime) -> str:
     return now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
-
-
-def _target(spec: JobSpec) -> str:
-    """What distinguishes two jobs of one action on one repository."""
-    if spec.action is Action.EXPORT and spec.export is not None:
-        return spec.export.model_dump_json(by_alias=True, exclude_none=True)
-    if spec.action is Action.SYNC and spec.sync is not None:
-        return spec.sync.ref or ""
-    if spec.action is Action.PR and spec.pr is not None:
-        return str(spec.pr.pr or spec.pr.ref or spec.pr.url or "")
-    return ""

@@ -7,20 +7,14 @@ from pydantic import ValidationError
 
 from dashwright.common.document import write_json
 from dashwright.common.errors import Cause
-from dashwright.common.kinds.branches import is_branch
+from dashwright.common.job_actions import ACTIONS
 from dashwright.common.models.causes import causes_of
-from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, PullRequestJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec
 
 _BLOCKS: Final[Mapping[str, Action]] = {
-    "export": Action.EXPORT,
-    "push": Action.EXPORT,
-    "pr": Action.PR,
-    "sync": Action.SYNC,
-    "pull": Action.SYNC,
+    word: action for action in sorted(ACTIONS) for word in (action.value, ACTIONS[action].later_word) if word
 }
-"""The blocks of options by their names, the later words among them."""
-
-_SYNONYMS: Final = (("sync", "pull"), ("export", "push"))
+"""The members that hold options, by name, later words included."""
 
 
 def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
@@ -33,7 +27,7 @@ def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | 
             text = "Required value: multiple job types found; name the one meant"
             return [Cause(f"{prefix}action", "FieldValueRequired", text)], None
         if not blocks:
-            return [Cause(f"{prefix}action", "FieldValueRequired", "Required value: one of export, pr, sync")], None
+            return [Cause(f"{prefix}action", "FieldValueRequired", f"Required value: one of {', '.join(sorted(ACTIONS))}")], None
         value = {**value, "action": blocks[0]}
     try:
         spec = validated(value)
@@ -53,44 +47,28 @@ def validated(value: Mapping[str, Any]) -> JobSpec:
 
 
 def _given_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
-    """Yield what is given in both of its words: one of them would be lost."""
-    for word, later in _SYNONYMS:
-        if value.get(word) is not None and value.get(later) is not None:
+    """Yield a cause for everything that is given by two names: one of the values would be lost."""
+    for action, described in ACTIONS.items():
+        word, later = action.value, described.later_word
+        if later and value.get(word) is not None and value.get(later) is not None:
             yield Cause(f"{prefix}{later}", "FieldValueForbidden", f"Forbidden: {later} and {word} are the same; give one of them")
-    for word in ("export", "push"):
-        block = value.get(word)
-        if isinstance(block, dict) and block.get("prefix") is not None and block.get("path") is not None:
-            text = "Forbidden: path and prefix are the same; give one of them"
-            yield Cause(f"{prefix}{word}.path", "FieldValueForbidden", text)
+    for word, action in _BLOCKS.items():
+        if isinstance(options := value.get(word), dict):
+            yield from ACTIONS[action].input_causes(options, word, prefix)
 
 
 def _faults(spec: JobSpec, value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
     action = spec.action.value
     if getattr(spec, action) is None:
         text = f"Required value: a job with action {action} needs its options"
-        yield Cause(f"{prefix}{action}", "FieldValueRequired", text if spec.action is Action.PR else f"{text}; {{}} takes the defaults")
+        yield Cause(
+            f"{prefix}{action}",
+            "FieldValueRequired",
+            f"{text}; {{}} takes the defaults" if ACTIONS[spec.action].has_default_options else text,
+        )
     for word, of in _BLOCKS.items():
         if of is not spec.action and value.get(word) is not None:
             text = f"Forbidden: a job with action {action} takes no options of {of.value}; leave them out"
             yield Cause(f"{prefix}{word}", "FieldValueForbidden", text)
-    if spec.sync is not None and spec.sync.ref:
-        text = "Forbidden: a sync takes the newest commit; ask for a rollback to have an earlier one"
-        yield Cause(f"{prefix}sync.ref", "FieldValueForbidden", text)
-    if spec.export is not None:
-        yield from _faults_of_export(spec.export, f"{prefix}export.")
-    if spec.pr is not None and spec.action is Action.PR:
-        yield from _faults_of_pull_request(spec.pr, f"{prefix}pr")
-
-
-def _faults_of_export(export: ExportJobOptions, prefix: str) -> Iterator[Cause]:
-    if export.branch and not is_branch(export.branch):
-        yield Cause(f"{prefix}branch", "FieldValueInvalid", f"Invalid value: {export.branch[:80]!r}: invalid git branch name")
-
-
-def _faults_of_pull_request(pull: PullRequestJobOptions, field: str) -> Iterator[Cause]:
-    """Yield what keeps a pull request from being found: 0 and empty texts count as missing, as programs in Go write them."""
-    if pull.pr is not None and pull.pr < 0:
-        yield Cause(f"{field}.pr", "FieldValueInvalid", f"Invalid value: {pull.pr}: give the number of a pull request, 1 or more")
-    elif not (pull.pr or pull.ref or pull.url):
-        text = "Required value: which pull request? Give its number, or else its branch as ref or its address as url"
-        yield Cause(f"{field}.pr", "FieldValueRequired", text)
+    for described in ACTIONS.values():
+        yield from described.spec_causes(spec, prefix)

@@ -1,0 +1,45 @@
+"""The action ``export``: write unmanaged objects into files of a repository."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from dashwright.common.errors import BadRequest, Cause, PreconditionFailed
+from dashwright.common.job_actions.job_action import JobAction
+from dashwright.common.jobs.workflows import check_export
+from dashwright.common.kinds.branches import is_branch
+from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec
+
+
+def _target(spec: JobSpec) -> str:
+    return spec.export.model_dump_json(by_alias=True, exclude_none=True) if spec.export is not None else ""
+
+
+def _input_causes(options: Mapping[str, Any], name: str, prefix: str) -> Iterator[Cause]:
+    if options.get("prefix") is not None and options.get("path") is not None:
+        text = "Forbidden: path and prefix are the same; give one of them"
+        yield Cause(f"{prefix}{name}.path", "FieldValueForbidden", text)
+
+
+def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
+    branch = spec.export.branch if spec.export is not None else None
+    if branch and not is_branch(branch):
+        yield Cause(f"{prefix}export.branch", "FieldValueInvalid", f"Invalid value: {branch[:80]!r}: invalid git branch name")
+
+
+def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -> Iterator[Cause]:
+    if spec.export is None:
+        return
+    try:
+        check_export(repository, spec.export)
+    except (BadRequest, PreconditionFailed) as error:
+        yield Cause(f"{prefix}export", "FieldValueForbidden", f"Forbidden: {error.message}")
+
+
+DESCRIPTION: Final = JobAction(
+    action=Action.EXPORT,
+    later_word="push",
+    target=_target,
+    input_causes=_input_causes,
+    spec_causes=_spec_causes,
+    repository_causes=_repository_causes,
+)
