@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.pictures.dashboard import Panel, read
+from dashwright.expressions.pictures.kinds import KINDS
 from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
-from dashwright.expressions.pictures.kinds.registry import KINDS
 from dashwright.expressions.pictures.layout import MOST_PANELS, laid_out
 from dashwright.expressions.pictures.series import MOST_POINTS, PlotSeries, series_of, thinned
 from dashwright.expressions.pictures.theme import THEMES, colour_of

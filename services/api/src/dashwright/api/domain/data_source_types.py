@@ -1,54 +1,24 @@
 """The types of data sources there are. Others are kept as they come, so that what was made elsewhere can be brought here."""
 
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest
+from dashwright.common.models.data_source_types import SERVED, DataSourceType
 from dashwright.common.models.data_sources import NO_PLACE
 
 OTHER_LOGO: Final = "public/img/icn-datasource.svg"
 
 
-@dataclass(frozen=True, slots=True)
-class SourceType:
-    """``aliases``: what it was called earlier. Its address is an URL (``is_http``), ``host:port`` (``is_place``), or whatever."""
-
-    id: str
-    name: str
-    logo: str
-    aliases: tuple[str, ...] = ()
-    is_http: bool = False
-    is_place: bool = False
+_BY_NAME: Final = {name: kind for kind in SERVED for name in kind.names}
 
 
-SERVED: Final = (
-    SourceType(
-        "grafana-testdata-datasource",
-        "TestData",
-        "public/app/plugins/datasource/grafana-testdata-datasource/img/testdata.svg",
-        ("testdata",),
-    ),
-    SourceType("prometheus", "Prometheus", "public/app/plugins/datasource/prometheus/img/prometheus_logo.svg", is_http=True),
-    SourceType(
-        "grafana-postgresql-datasource",
-        "PostgreSQL",
-        "public/app/plugins/datasource/grafana-postgresql-datasource/img/postgresql_logo.svg",
-        ("postgres",),
-        is_place=True,
-    ),
-)
-"""The types that queries reach."""
-
-_BY_NAME: Final = {name: kind for kind in SERVED for name in (kind.id, *kind.aliases)}
-
-
-def type_of(given: str) -> SourceType:
+def type_of(given: str) -> DataSourceType:
     """The type of that name, or of that earlier name; one that is not served has nothing but its name."""
-    return _BY_NAME.get(given) or SourceType(given, given, OTHER_LOGO)
+    return _BY_NAME.get(given) or DataSourceType(given, given, OTHER_LOGO)
 
 
-def checked_url(kind: SourceType, url: str) -> str:
+def checked_url(kind: DataSourceType, url: str) -> str:
     """The address of a data source without blanks around it, "" for none. Raises BadRequest where queries could not be sent there."""
     trimmed = url.strip()
     if kind.is_place and set(trimmed) & NO_PLACE:

@@ -51,14 +51,11 @@ def _difference(change: Callable[[Floats, Floats], Floats]) -> Reduction:
     return reduction
 
 
-_REDUCTIONS: dict[str, Reduction] = {
-    "avg": _passing_over(REDUCERS["mean"]),
-    "sum": _passing_over(REDUCERS["sum"]),
+#: The reducers of ``REDUCERS`` that have a classic name, and those that only classic conditions have or reduce differently.
+_REDUCTIONS: dict[str, Reduction] = {reducer.classic: _passing_over(reducer) for reducer in REDUCERS.values() if reducer.classic} | {
     "min": lambda values: np.minimum(np.fmin.reduce(values, axis=1), _LARGEST),
     "max": lambda values: np.maximum(np.fmax.reduce(values, axis=1), -_LARGEST),
     "count": REDUCERS["count"].rows,
-    "last": _passing_over(REDUCERS["last"]),
-    "median": _passing_over(REDUCERS["median"]),
     "diff": _difference(lambda newest, oldest: newest - oldest),
     "diff_abs": _difference(lambda newest, oldest: np.abs(newest - oldest)),
     "percent_diff": _difference(lambda newest, oldest: (newest - oldest) / np.abs(oldest) * 100),

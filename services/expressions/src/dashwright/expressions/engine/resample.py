@@ -17,7 +17,8 @@ from dashwright.expressions.engine.bounds import POINT_BYTES
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.expression import Outcome
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.sampling import DOWNSAMPLERS, UPSAMPLERS, Buckets, sampled
+from dashwright.expressions.engine.reducers import REDUCERS
+from dashwright.expressions.engine.sampling import UPSAMPLERS, Buckets, sampled
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import Block, Cells, NoData, Numbers, Series, Values
 
@@ -40,8 +41,8 @@ class Resample:
     @staticmethod
     def of(ref_id: str, window: str, downsampler: str, upsampler: str, span: TimeRange, limits: Limits) -> "Resample":
         """From the words of a target. Raises BadRequest where they are not understood, TooLarge for too many stamps."""
-        if downsampler not in DOWNSAMPLERS:
-            raise BadRequest(f"downsampling {downsampler} not implemented; use one of {', '.join(DOWNSAMPLERS)}")
+        if downsampler not in REDUCERS:
+            raise BadRequest(f"downsampling {downsampler} not implemented; use one of {', '.join(REDUCERS)}")
         if upsampler not in UPSAMPLERS:
             raise BadRequest(f"upsampling {upsampler} not implemented; use one of {', '.join(UPSAMPLERS)}")
         return Resample(ref_id, _stamps(_step(window), span, limits), downsampler, upsampler)

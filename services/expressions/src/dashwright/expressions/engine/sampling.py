@@ -1,13 +1,13 @@
 """Points of a series brought onto evenly spaced stamps: where each point falls, and what each stamp gets. Whole blocks at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from dashwright.expressions.engine.axis import Times
 from dashwright.expressions.engine.deadline import Deadline
-from dashwright.expressions.engine.reducers import REDUCERS, slabs
+from dashwright.expressions.engine.reducers import REDUCERS
 from dashwright.expressions.engine.values import Cells, Floats, Mask, Positions
 
 
@@ -32,62 +32,6 @@ class Buckets:
         return self.ends - self.sizes
 
 
-Fold = Callable[[Floats, Positions, Deadline], Floats]
-"""The points of each run, from its start to the next one's, to one; every run has at least one point."""
-
-
-def _fold(ufunc: np.ufunc) -> Fold:
-    def fold(values: Floats, starts: Positions, _deadline: Deadline) -> Floats:
-        folded: Floats = ufunc.reduceat(values, starts, axis=1)
-        return folded
-
-    return fold
-
-
-def _mean(values: Floats, starts: Positions, _deadline: Deadline) -> Floats:
-    total: Floats = np.add.reduceat(values, starts, axis=1)
-    total /= _sizes(values, starts)
-    return total
-
-
-def _count(values: Floats, starts: Positions, _deadline: Deadline) -> Floats:
-    return np.broadcast_to(_sizes(values, starts).astype(np.float64), (len(values), len(starts)))
-
-
-def _median(values: Floats, starts: Positions, deadline: Deadline) -> Floats:
-    """Runs of one size make a matrix. There are few sizes: at most about the root of twice the points."""
-    medians = np.empty((len(values), len(starts)))
-    for size, members in _by_size(_sizes(values, starts)):
-        matrix = values[:, starts[members][:, np.newaxis] + np.arange(size)].reshape(-1, size)
-        found = []
-        for rows in slabs(matrix):
-            deadline.check()
-            found.append(REDUCERS["median"].rows(matrix[rows]))
-        medians[:, members] = np.concatenate(found).reshape(len(values), len(members))
-    return medians
-
-
-def _sizes(values: Floats, starts: Positions) -> Positions:
-    return np.diff(starts, append=values.shape[1])
-
-
-def _by_size(sizes: Positions) -> Iterator[tuple[int, Positions]]:
-    order = np.argsort(sizes, kind="stable")
-    for members in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
-        yield int(sizes[members[0]]), members
-
-
-_FOLDS: dict[str, Fold] = {
-    "sum": _fold(np.add),
-    "mean": _mean,
-    "min": _fold(np.minimum),
-    "max": _fold(np.maximum),
-    "count": _count,
-    "median": _median,
-}
-
-DOWNSAMPLERS = (*_FOLDS, "last")
-
 UPSAMPLERS: dict[str, Callable[[Buckets], Positions]] = {
     "pad": lambda buckets: buckets.ends - 1,
     "backfilling": lambda buckets: np.where(buckets.ends < buckets.points, buckets.ends, -1),
@@ -101,11 +45,12 @@ def sampled(cells: Cells, buckets: Buckets, downsampler: str, upsampler: str, de
     columns = np.where(buckets.sizes == 0, UPSAMPLERS[upsampler](buckets), buckets.ends - 1)
     values, nulls = _taken(cells, columns)
     filled = np.flatnonzero(buckets.sizes)
-    if downsampler in _FOLDS and len(filled):
+    fold = REDUCERS[downsampler].fold
+    if fold is not None and len(filled):
         # Behind the last stamp points count no more.
         within = cells.values[:, : buckets.ends[-1]]
         with np.errstate(all="ignore"):
-            values[:, filled] = _FOLDS[downsampler](within, buckets.starts[filled], deadline)
+            values[:, filled] = fold(within, buckets.starts[filled], deadline)
         nulls[:, buckets.sizes >= (1 if downsampler == "count" else 2)] = False
     return Cells.of(values, nulls)
 

@@ -21,9 +21,8 @@ from dashwright.expressions.engine.timerange import TimeRange, time_range
 from dashwright.expressions.formats.response import text_of as text_of_error
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.dashboard import Panel, read
-from dashwright.expressions.pictures.kinds import words
+from dashwright.expressions.pictures.kinds import KINDS, WITHOUT_QUERIES, words
 from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
-from dashwright.expressions.pictures.kinds.registry import KINDS, WITHOUT_QUERIES
 from dashwright.expressions.pictures.layout import INSET, Box, PictureLayout, laid_out
 from dashwright.expressions.pictures.plotter import NotDrawn, Plotter
 from dashwright.expressions.pictures.series import MOST_POINTS

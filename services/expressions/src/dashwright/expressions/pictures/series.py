@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.reducers import REDUCERS, Reducer
 
 MOST_SERIES: Final = 50
 MOST_POINTS: Final = 2_000
@@ -72,19 +73,15 @@ def reduced(values: NDArray[np.float64], calculation: str) -> float | None:
     return float(_CALCULATIONS.get(calculation, _CALCULATIONS["lastNotNull"])(numbers)) if len(numbers) else None
 
 
+def _by_reducer(reducer: Reducer) -> Callable[[NDArray[np.float64]], Any]:
+    return lambda numbers: reducer.rows(numbers[np.newaxis])[0]
+
+
+#: The calculations of panels by name: those of ``REDUCERS``, and those that only panels have. All get at least one number.
 _CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
-    "lastNotNull": lambda numbers: numbers[-1],
-    "current": lambda numbers: numbers[-1],
+    **{name: _by_reducer(reducer) for reducer in REDUCERS.values() for name in reducer.calculations},
     "first": lambda numbers: numbers[0],
     "firstNotNull": lambda numbers: numbers[0],
-    "mean": np.mean,
-    "avg": np.mean,
-    "median": np.median,
-    "min": np.min,
-    "max": np.max,
-    "sum": np.sum,
-    "total": np.sum,
-    "count": len,
     "range": np.ptp,
     "delta": lambda numbers: numbers[-1] - numbers[0],
     "diff": lambda numbers: numbers[-1] - numbers[0],

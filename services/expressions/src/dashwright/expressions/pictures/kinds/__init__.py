@@ -1,1 +1,21 @@
-"""What is drawn inside a panel, a module for each kind, and which type of panel is which kind."""
+"""Kinds of panel pictures: one module each, and the table of the panel types that they draw."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dashwright.expressions.pictures.kinds import bars, gauge, stat, table, timeseries, words
+from dashwright.expressions.pictures.kinds.drawing import PanelDrawing, Sheet
+
+#: What draws a panel, by the panel's type. Other types say in their box that pictures do not draw them.
+KINDS: Final[Mapping[str, Callable[[Sheet], PanelDrawing]]] = {
+    "timeseries": timeseries.draw,
+    "barchart": bars.draw,
+    "stat": stat.draw,
+    "gauge": gauge.draw,
+    "bargauge": gauge.draw_bars,
+    "table": table.draw,
+    "text": words.draw,
+}
+
+#: Types of panels whose queries are not run.
+WITHOUT_QUERIES: Final = frozenset({"text", "row"})

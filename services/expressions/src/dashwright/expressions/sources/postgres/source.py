@@ -11,6 +11,7 @@ from typing import Any, Final
 import asyncpg
 
 from dashwright.common.errors import BadRequest, DeadlineExceeded
+from dashwright.common.models.data_source_types import POSTGRESQL
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Field, Frame
@@ -25,8 +26,7 @@ from dashwright.expressions.sources.postgres.lexing import without_end
 from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
 from dashwright.expressions.sources.source import Source
 
-TYPES: Final = ("grafana-postgresql-datasource", "postgres")
-"""Of records: today's, and the one that old records have."""
+TYPES: Final = POSTGRESQL.names
 
 HEALTHY: Final = "Database Connection OK"
 

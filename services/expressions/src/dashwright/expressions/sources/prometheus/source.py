@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
+from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
@@ -19,7 +20,7 @@ from dashwright.expressions.sources.prometheus.query import PrometheusQuery, rea
 from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, opened
 from dashwright.expressions.sources.source import Source
 
-TYPE: Final = "prometheus"
+TYPE: Final = PROMETHEUS.id
 
 _OK: Final = 200
 _REFUSED: Final = frozenset({401, 403})

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from dashwright.common.errors import BadRequest, SourceFailed
+from dashwright.common.models.data_source_types import TESTDATA
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.duration import nanoseconds
 from dashwright.expressions.engine.frame import Frame
@@ -20,7 +21,7 @@ from dashwright.expressions.sources.testdata.series import predictable_pulse, ra
 
 Outcome = TypeVar("Outcome")
 
-TYPE: Final = "grafana-testdata-datasource"
+TYPE: Final = TESTDATA.id
 
 _LARGE: Final = 5_000
 """Characters from which reading leaves the event loop."""

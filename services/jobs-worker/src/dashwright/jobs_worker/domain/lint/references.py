@@ -10,25 +10,15 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, object_at, objects_of
+from dashwright.common.models.data_source_types import SERVED
 from dashwright.jobs_worker.domain.lint.board import EXPRESSION, Board, Target
 from dashwright.jobs_worker.domain.lint.finding import Finding, in_panel, in_query
 
 _REFERENCE: Final = re.compile(r"\$(?:\{([^}]+)\}|([A-Za-z_]\w*))")
+#: Types that queries are served for, and pseudo-types that Grafana's browser code resolves itself.
 _KNOWN_TYPES: Final = frozenset(
-    {
-        "prometheus",
-        "grafana-testdata-datasource",
-        "testdata",
-        "grafana-postgresql-datasource",
-        "postgres",
-        "grafana",
-        "dashboard",
-        "datasource",
-        "mixed",
-        EXPRESSION,
-    }
+    {*(name for served in SERVED for name in served.names), "grafana", "dashboard", "datasource", "mixed", EXPRESSION}
 )
-"""What queries are sent to here, and what others answer without asking anything."""
 
 
 def references_exist(board: Board) -> Iterator[Finding]:
