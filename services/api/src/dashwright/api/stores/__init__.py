@@ -1,1 +1,1 @@
-"""Rows that only the gateway needs: accounts, organizations and what hangs on them. SQL lies beside each module, by its name."""
+"""Stores of rows that only the gateway needs. The SQL of each is in the file of the same name next to it."""

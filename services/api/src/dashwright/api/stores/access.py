@@ -1,4 +1,4 @@
-"""Rules of access as they are stored: each object may have a list of them, which goes with the object."""
+"""Access rules as they are stored: each object may have a list of them, which is deleted with the object."""
 
 import uuid
 from collections.abc import Collection, Sequence
@@ -18,18 +18,20 @@ _sql = load(__package__, "access.sql")
 
 @dataclass(frozen=True, slots=True)
 class ProtectedObject:
-    """An object that rules are set on; ``folder`` is None at the root."""
+    """A folder or dashboard that access rules can be set on."""
 
     uid: uuid.UUID
     name: str
+    #: None at the root.
     folder: str | None
+    #: The number that older clients know the object by.
     number: int
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRule:
-    """A rule, and how those are called whom it is about."""
+    """An access rule, with the names of the user or team that it grants access to."""
 
     rule: Rule
     user_uid: str
@@ -42,7 +44,7 @@ class StoredRule:
 
 
 async def tree(connection: Connection, namespace: str) -> Tree:
-    """The folders of a namespace and every rule in it."""
+    """Return the folders of a namespace and every access rule in it."""
     parents: dict[str, str | None] = {}
     lists: dict[ObjectKey, Rules] = {}
     for row in await connection.fetch(_sql.tree, namespace):
@@ -54,13 +56,13 @@ async def tree(connection: Connection, namespace: str) -> Tree:
 
 
 async def find(connection: Connection, kind: Kind, namespace: str, name: str, number: int | None = None) -> ProtectedObject | None:
-    """An object by its name, or by the number that older clients know it by."""
+    """Return an object by its name or number, or None."""
     row = await connection.fetchrow(_sql.find, namespace, kind.group, kind.plural, name, number)
     return None if row is None else ProtectedObject(**row)
 
 
 async def rules(connection: Connection, namespace: str, wanted: Collection[ObjectKey]) -> dict[ObjectKey, Sequence[StoredRule]]:
-    """The rules of those of the objects that have a list of their own, the highest level first."""
+    """Return the rules of those ``wanted`` objects that have a list of their own, the highest level first."""
     found: dict[ObjectKey, list[StoredRule]] = {}
     rows = await connection.fetch(_sql.rules, namespace, [plural for plural, _ in wanted], [name for _, name in wanted])
     for row in rows:
@@ -73,33 +75,39 @@ async def rules(connection: Connection, namespace: str, wanted: Collection[Objec
 
 
 async def uids_with_rules(connection: Connection, uids: Collection[uuid.UUID]) -> frozenset[uuid.UUID]:
-    """Return those of the objects that have a list of their own, even an empty one."""
+    """Return the uids of those objects that have a list of rules of their own, even an empty one."""
     return frozenset(row["uid"] for row in await connection.fetch(_sql.uids_with_rules, list(uids)))
 
 
 async def names_team(connection: Connection, team_id: int) -> bool:
-    """Return whether rules of access name a team."""
+    """Return whether any access rule names a team."""
     is_named: bool = await connection.fetchval(_sql.names_team, team_id)
     return is_named
 
 
 async def namespaces_of(connection: Connection, account_id: int) -> Sequence[str]:
-    """Where a user or service account is named in rules, itself or by a team."""
+    """Return the namespaces whose rules name a user or service account, directly or by a team."""
     return [row["namespace"] for row in await connection.fetch(_sql.namespaces_of, account_id)]
 
 
 async def hold_members(connection: Connection, org_id: int, numbers: Collection[int]) -> set[int]:
-    """Those of the users and service accounts that are in an organization. They stay in it until the transaction ends."""
+    """Return those users and service accounts that are members of an organization, and lock their memberships.
+
+    The memberships cannot be deleted before the transaction ends.
+    """
     return {row["user_id"] for row in await connection.fetch(_sql.hold_members, org_id, list(numbers))}
 
 
 async def hold_teams(connection: Connection, org_id: int, numbers: Collection[int]) -> set[int]:
-    """Those of the teams that are an organization's. They stay until the transaction ends."""
+    """Return those teams that belong to an organization, and keep them from being deleted until the transaction ends."""
     return {row["id"] for row in await connection.fetch(_sql.hold_teams, org_id, list(numbers))}
 
 
 async def replace(connection: Connection, kind: Kind, namespace: str, guarded: ProtectedObject, wanted: Rules) -> None:
-    """Makes these the object's own list, and puts a mark into the change feed. Under the lock of objects."""
+    """Replace the object's own list of rules, and write an entry into the change feed.
+
+    Call it under the lock of objects.
+    """
     columns = (
         [rule.user_id for rule in wanted],
         [rule.team_id for rule in wanted],

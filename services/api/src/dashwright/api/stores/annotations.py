@@ -1,4 +1,4 @@
-"""Annotations: found, made, changed and removed. Times are Unix milliseconds."""
+"""Rows of annotations. Times are Unix milliseconds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,11 +14,13 @@ _sql = load(__package__, "annotations.sql")
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """``dashboard`` is None for one of the organization, ``folder`` None at the root; ``data`` is JSON text."""
+    """A stored annotation."""
 
     id: int
     dashboard_number: int
+    #: The uid of the dashboard; None for an annotation of the organization.
     dashboard: str | None
+    #: The uid of the dashboard's folder; None at the root.
     folder: str | None
     panel_id: int
     user_id: int
@@ -28,6 +30,7 @@ class Annotation:
     time_end: int
     text: str
     tags: Sequence[str]
+    #: JSON text.
     data: str
     created: int
     updated: int
@@ -35,37 +38,39 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationQuery:
-    """What is looked for in an organization: ``of_organization`` and ``dashboards`` are what may be found; None asks for nothing.
-
-    ``span`` are a first and a last moment; all ``tags`` must be there, or with ``any_tag`` one of them.
-    """
+    """A search for annotations of an organization. None means that a filter is not applied."""
 
     org_id: int
+    #: Include annotations that belong to the organization and no dashboard.
     of_organization: bool = True
+    #: The dashboards that the caller may read.
     dashboards: Scope = EVERYTHING
     id: int | None = None
+    #: The first and last moment of a range that the annotation overlaps.
     span: tuple[int, int] | None = None
     user_id: int | None = None
     dashboard: str | None = None
     dashboard_number: int | None = None
     panel_id: int | None = None
+    #: All of these tags must be present, or one of them with ``any_tag``.
     tags: Sequence[str] = ()
     any_tag: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationContent:
-    """What an annotation says of when; in a change None leaves a thing as it is. ``data`` is JSON text."""
+    """The text, times and tags of a new or changed annotation. In a change, None keeps the stored value."""
 
     time: int | None
     time_end: int | None
     text: str | None
     tags: Sequence[str] | None
+    #: JSON text.
     data: str | None
 
 
 async def find(connection: Connection, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
-    """The newest first."""
+    """Return matching annotations, the newest first."""
     rows = await connection.fetch(
         _sql.find,
         wanted.org_id,
@@ -85,7 +90,7 @@ async def find(connection: Connection, wanted: AnnotationQuery, *, limit: int) -
 
 
 async def tags(connection: Connection, wanted: AnnotationQuery, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
-    """The tags, in order, that hold a text, each with the number of annotations that may be found and have it."""
+    """Return the tags that contain a text, sorted, each with its number of readable annotations."""
     place = (wanted.org_id, wanted.of_organization, *scope_parameters(wanted.dashboards))
     return [(row["tag"], row["count"]) for row in await connection.fetch(_sql.tags, *place, containing, limit)]
 
@@ -93,7 +98,10 @@ async def tags(connection: Connection, wanted: AnnotationQuery, containing: str,
 async def insert(
     connection: Connection, org_id: int, on: UUID | None, panel_id: int, user_id: int, content: AnnotationContent, *, now: int
 ) -> int | None:
-    """Its number, or None where the dashboard has gone. Without times it is of ``now``; times come in any order."""
+    """Insert an annotation and return its number, or None if the dashboard does not exist.
+
+    Without times it is placed at ``now``; start and end may be given in either order.
+    """
     times = [time for time in (content.time, content.time_end) if time is not None] or [now]
     values = (min(times), max(times), content.text, list(content.tags or ()), content.data, now)
     number: int | None = await connection.fetchval(_sql.insert, org_id, on, panel_id, user_id, *values)
@@ -101,18 +109,18 @@ async def insert(
 
 
 async def change(connection: Connection, org_id: int, number: int, content: AnnotationContent, *, now: int) -> bool:
-    """Whether it was there."""
+    """Update an annotation and return whether it exists."""
     tags = None if content.tags is None else list(content.tags)
     values = (content.time, content.time_end, content.text, tags, content.data, now)
     return await connection.fetchval(_sql.change, org_id, number, *values) is not None
 
 
 async def delete(connection: Connection, org_id: int, number: int) -> bool:
-    """Whether it was there."""
+    """Delete an annotation and return whether it existed."""
     return await connection.fetchval(_sql.delete, org_id, number) is not None
 
 
 async def delete_of_panel(connection: Connection, org_id: int, on: UUID, panel_id: int) -> int:
-    """How many there were."""
+    """Delete the annotations of a panel and return their number."""
     count: int = await connection.fetchval(_sql.delete_of_panel, org_id, on, panel_id)
     return count

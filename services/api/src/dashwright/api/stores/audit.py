@@ -1,4 +1,7 @@
-"""Who did what to what, from where, with which outcome. Events are added and, after their time, forgotten; never changed."""
+"""Audit events: who did what to which object, from where, and with which outcome.
+
+Events are only added, and deleted after their retention time.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +21,8 @@ _LONGEST = 1000
 
 
 class Outcome(StrEnum):
+    """The result of an audited action."""
+
     OK = "ok"
     REFUSED = "refused"
     FAILED = "failed"
@@ -25,27 +30,27 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event to record.
-
-    ``org_id`` is the organization that it is about, whichever the actor asked in; None, or 0: it is about the server. ``object`` names
-    what it was done to (``org:5``); ``details`` are chosen by who records, never a request.
-    """
+    """An audit event to record."""
 
     actor: Actor
     action: str
+    #: The object acted on, such as ``org:5``.
     object: str = ""
     outcome: Outcome = Outcome.OK
     status: int = 200
+    #: Chosen by the code that records the event, never copied from a request.
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: The organization that the event concerns, whichever the actor acted in. None or 0: the server.
     org_id: int | None = field(kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """One event as it was recorded; ``org_id`` is None for one about the server."""
+    """A stored audit event."""
 
     id: int
     at: datetime
+    #: None for an event that concerns the server.
     org_id: int | None
     actor: str
     login: str
@@ -61,10 +66,12 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True)
 class EventFilter:
-    """What is asked for; None asks for everything. ``since`` belongs to the time asked for, ``until`` does not."""
+    """Conditions on audit events. None means that a filter is not applied."""
 
     org_id: int | None = None
+    #: Inclusive.
     since: datetime | None = None
+    #: Exclusive.
     until: datetime | None = None
     actor: str | None = None
     action: str | None = None
@@ -75,9 +82,10 @@ class EventFilter:
 
 @dataclass(frozen=True, slots=True)
 class EventPage:
-    """The newest events first; ``next`` is the ``before`` of the page that follows, None where none does."""
+    """A page of audit events, the newest first."""
 
     events: Sequence[AuditRecord]
+    #: The ``before`` of the next page; None on the last page.
     next: int | None
 
 
@@ -91,12 +99,18 @@ async def record(
     status: int = 200,
     details: Mapping[str, Any] | None = None,
 ) -> None:
-    """Records what the caller's transaction does to ``what`` (``org:5``): told where, and only where, the change is committed."""
+    """Record an action on the object ``what`` (such as ``org:5``) in the caller's transaction.
+
+    The event is stored only if the change itself is committed.
+    """
     await record_all(connection, [Event(actor, action, what, Outcome.OK, status, details or {}, org_id=org_id)])
 
 
 async def record_all(connection: Connection, events: Iterable[Event]) -> None:
-    """Records many at once, in their order: those refused, for instance, of which no transaction of their own tells."""
+    """Record several events in their order.
+
+    For events without a transaction of their own, such as refused requests.
+    """
     rows = [_row(event) for event in events]
     if len(rows) == 1:
         await connection.execute(_sql.record, *rows[0])
@@ -105,7 +119,10 @@ async def record_all(connection: Connection, events: Iterable[Event]) -> None:
 
 
 async def query(connection: Connection, wanted: EventFilter, *, before: int | None = None, limit: int = 100) -> EventPage:
-    """Events by number, from the newest on, or from below ``before``; pages neither repeat nor leave out what was there at the first."""
+    """Return a page of events below the number ``before``, the newest first.
+
+    Pages neither repeat nor skip events that existed when the first page was read.
+    """
     parts = (wanted.org_id, wanted.since, wanted.until, wanted.actor, wanted.action, wanted.object, wanted.outcome, wanted.request_id)
     rows = await connection.fetch(_sql.query, *parts, before, limit + 1)
     events = [_recorded(row) for row in rows[:limit]]
@@ -113,9 +130,9 @@ async def query(connection: Connection, wanted: EventFilter, *, before: int | No
 
 
 async def forget(connection: Connection, older_than: datetime, *, limit: int = 10_000) -> int:
-    """Deletes events from before a time, ``limit`` at most; answers how many: as many as the limit, and there may be more.
+    """Delete at most ``limit`` events that are older than a time, and return how many were deleted.
 
-    Needs a transaction, which need be about nothing else.
+    If the result equals ``limit``, there may be more. Requires a transaction.
     """
     await connection.execute(_sql.open_retention)
     done = await connection.execute(_sql.forget, older_than, limit)
@@ -141,7 +158,7 @@ def _row(event: Event) -> tuple[Any, ...]:
 
 
 def _storable(text: str) -> str:
-    """What callers call themselves may be anything; an event must not be lost for it."""
+    """Return a text that the database can store: client-chosen names must never cause an event to be lost."""
     return text[:_LONGEST].replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
 
 

@@ -1,4 +1,4 @@
-"""Folders as a tree: the way up from one, and what lies below it."""
+"""The folder tree: ancestors of a folder, and its contents at any depth."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -8,49 +8,53 @@ from dashwright.common.database.queries import load
 
 _sql = load(__package__, "folders.sql")
 
+#: The depth at which a path is cut: a sync may nest folders as deep as its files.
 _MOST_STEPS: Final = 10_000
-"""No way up is followed further: a sync may nest folders as deep as its files."""
 
 
 class Ancestor(NamedTuple):
-    """A folder on a way up; ``parent`` is None at the root."""
+    """A folder on the path from the root."""
 
     name: str
     title: str
+    #: None at the root.
     parent: str | None
 
 
 class FolderContent(NamedTuple):
-    """What lies in a folder; ``manager`` is the kind and name of who manages it."""
+    """An object in a folder."""
 
     group: str
     plural: str
     name: str
     folder: str
+    #: Kind and name of the object's manager; None if it is not managed.
     manager: tuple[str, str] | None
     finalizers: Sequence[str]
 
 
 class KindCount(NamedTuple):
+    """The number of objects of one kind."""
+
     group: str
     plural: str
     objects: int
 
 
 async def ancestors(connection: Connection, namespace: str, folder: str) -> Sequence[Ancestor]:
-    """The way from the root down to a folder, itself the last; nothing where there is no such folder."""
+    """Return the path from the root to a folder, the folder itself last. Empty if the folder does not exist."""
     rows = await connection.fetch(_sql.ancestors, namespace, folder, _MOST_STEPS)
     return [Ancestor(row["name"], row["title"], row["folder"]) for row in rows]
 
 
 async def height(connection: Connection, namespace: str, folder: str, *, most: int) -> int:
-    """How many folders lie one in another from this one down: 1 where none lies in it. Never more than ``most``."""
+    """Return the number of nested levels from a folder down, at most ``most``. A folder without subfolders has height 1."""
     deepest: int = await connection.fetchval(_sql.height, namespace, folder, most)
     return deepest
 
 
 async def contents(connection: Connection, namespace: str, folder: str) -> Sequence[FolderContent]:
-    """Everything that lies in a folder, at any depth."""
+    """Return every object in a folder, at any depth."""
     rows = await connection.fetch(_sql.contents, namespace, folder)
     return [
         FolderContent(
@@ -66,5 +70,5 @@ async def contents(connection: Connection, namespace: str, folder: str) -> Seque
 
 
 async def counts(connection: Connection, namespace: str, folder: str) -> Sequence[KindCount]:
-    """How many objects of each kind lie in a folder, at any depth; kinds of which there are none are left out."""
+    """Return the number of objects of each kind in a folder, at any depth. Kinds without objects are left out."""
     return [KindCount(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.counts, namespace, folder)]

@@ -1,4 +1,4 @@
-"""Keys and tokens as a credential finds them: with their holder, in one round trip. Listing and making them is elsewhere."""
+"""Lookup of API keys and tokens by credential: key and owner in one round trip. The store ``keys`` manages them."""
 
 from dataclasses import dataclass
 
@@ -13,26 +13,32 @@ _sql = load(__package__, "key_lookup.sql")
 
 @dataclass(frozen=True, slots=True)
 class FoundKey:
-    """A key on record. ``identity`` is its holder in the key's own organization; ``is_disabled``: its service account."""
+    """A stored key with its owner."""
 
+    #: The stored hash of the secret.
     stored: str
     is_revoked: bool
+    #: The service account that the key belongs to is disabled.
     is_disabled: bool
+    #: The owner in the key's own organization.
     identity: Identity
 
 
 class KeyLookup:
-    """The keys of the database, for whoever verifies credentials."""
+    """The keys of the database, for the verification of credentials."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def by_hash(self, stored: str) -> FoundKey | None:
-        """By what is stored of its secret. Raises Unavailable."""
+        """Return the key with a stored hash, or None. Raises Unavailable."""
         return await self._find(stored, None, None)
 
     async def by_name(self, org_id: int, name: str) -> FoundKey | None:
-        """By organization and name, whether or not it was handed over to a service account. Raises Unavailable."""
+        """Return the key with a name in an organization, or None. Raises Unavailable.
+
+        Finds keys that were migrated to a service account, too.
+        """
         return await self._find(None, org_id, name)
 
     async def _find(self, stored: str | None, org_id: int | None, name: str | None) -> FoundKey | None:

@@ -1,4 +1,4 @@
-"""Library panels as the classic API lists them, and the dashboards that show them."""
+"""Library panels as the classic API lists them, and the dashboards that use them."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,60 +16,65 @@ _sql = load(__package__, "library_elements.sql")
 
 @dataclass(frozen=True, slots=True)
 class ElementRow:
-    """A library panel. ``name`` is what people call it, ``spec`` its body as JSON text; ``folder`` is None at the root.
-
-    ``connections`` is the number of dashboards that show it. The makers are named as ``createdBy`` annotations name them.
-    """
+    """A stored library panel."""
 
     number: int
     uid: str
     generation: int
+    #: The title that users see.
     name: str
     type: str
     description: str
     created_at: datetime
+    #: As in the annotation ``grafana.app/createdBy``.
     created_by: str
     updated_at: datetime
+    #: As in the annotation ``grafana.app/updatedBy``.
     updated_by: str
+    #: JSON text.
     spec: str
+    #: None at the root.
     folder: str | None
     folder_number: int | None
     folder_title: str | None
     folder_parent: str | None
+    #: The number of dashboards that use the panel.
     connections: int
 
 
 @dataclass(frozen=True, slots=True)
 class ElementQuery:
-    """What is looked for in an organization, among what ``scope`` holds; what is empty asks for nothing.
-
-    ``containing`` is part of the name or the description. In ``folders`` the empty text is the root, in
-    ``folder_numbers`` 0.
-    """
+    """A search for library panels of an organization. Empty values mean that a filter is not applied."""
 
     org_id: int
+    #: The panels that the caller may read.
     scope: Scope
+    #: Part of the name or the description.
     containing: str = ""
     name: str = ""
     uids: Collection[str] = ()
     types: Collection[str] = ()
+    #: The empty text is the root.
     folders: Collection[str] = ()
+    #: 0 is the root.
     folder_numbers: Collection[int] = ()
+    #: Uids to leave out.
     but: Collection[str] = ()
     descending: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ElementMatches:
-    """A page; ``total`` counts those on other pages, too."""
+    """A page of library panels."""
 
     elements: Sequence[ElementRow]
+    #: The number of matches on all pages.
     total: int
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectedDashboard:
-    """A dashboard that shows a library panel."""
+    """A dashboard that uses a library panel."""
 
     number: int
     uid: str
@@ -78,7 +83,7 @@ class ConnectedDashboard:
 
 
 async def search(connection: Connection, wanted: ElementQuery, *, limit: int, offset: int) -> ElementMatches:
-    """By name."""
+    """Return a page of matching library panels, by name."""
     rows = await connection.fetch(
         _sql.search,
         namespace_of(wanted.org_id),
@@ -98,7 +103,7 @@ async def search(connection: Connection, wanted: ElementQuery, *, limit: int, of
 
 
 async def connections(connection: Connection, org_id: int, uid: str, dashboards: Scope) -> Sequence[ConnectedDashboard]:
-    """Those of ``dashboards`` that show a library panel."""
+    """Return the readable dashboards that use a library panel."""
     return [
         ConnectedDashboard(*row)
         for row in await connection.fetch(_sql.connections, namespace_of(org_id), uid, *scope_parameters(dashboards))

@@ -1,4 +1,4 @@
-"""Lists of objects as they were at one version, page by page, whatever has been written since."""
+"""Consistent lists: objects as they were at one resource version, page by page, regardless of later writes."""
 
 import functools
 import re
@@ -20,21 +20,20 @@ _sql = queries.load(__package__, "lists.sql")
 
 _NOTE: Final = "/* narrowed */"
 _PARAMETER: Final = re.compile(r"\$(\d+)")
+#: Parameters of the statement itself.
 _OWN: Final = 7
-"""Parameters of the statement itself."""
 
 _UNBOUNDED: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """A page. ``after`` is the name to go on with, None where it was the last.
-
-    ``sizes`` are the bytes of each item's body; of items whose bodies were not read the ``spec`` is empty.
-    """
+    """A page of a list."""
 
     items: Sequence[StoredObject]
+    #: The name to continue after; None on the last page.
     after: str | None
+    #: The size of each item's body in bytes. An item whose body was not read has an empty ``spec``.
     sizes: Sequence[int] = ()
 
 
@@ -54,12 +53,13 @@ async def page(
     bodies: bool = True,
     most: int | None = None,
 ) -> Slice:
-    """At most ``limit`` objects as they were at version ``at``, in the order of names after ``after``. One statement, one snapshot.
+    """Return at most ``limit`` objects as they were at version ``at``, sorted by name, after the name ``after``.
 
-    ``labels`` are requirements (key, ``in`` | ``notin`` | ``exists`` | ``absent``, values). ``most``: bodies are read for the first items
-    up to that many bytes of them, the others are had by ``read_bodies``; None: all are read, and without ``bodies`` none.
+    One statement reads the page from one snapshot. ``labels`` are requirements (key, ``in`` | ``notin`` |
+    ``exists`` | ``absent``, values). With ``most``, bodies are read until that many bytes, and ``read_bodies``
+    reads the rest; None reads all of them. Without ``bodies`` none is read.
 
-    Raises Gone where the feed no longer tells what was at that version.
+    Raises Gone if the change feed no longer reaches back to that version.
     """
     conditions = _conditions(labels, name, other_names, number, scope)
     statement = _statement(tuple(conditions), bodies=bodies)
@@ -83,7 +83,7 @@ def _gone() -> Gone:
 def _conditions(
     labels: Sequence[tuple[str, str, Sequence[str]]], name: str | None, other_names: Sequence[str], number: int | None, scope: Scope
 ) -> Mapping[str, Sequence[Any]]:
-    """The conditions there are, each with the values of its parameters."""
+    """Return the conditions that apply, each with the values of its parameters."""
     equal = {key: values[0] for key, operator, values in labels if operator == "in" and len(values) == 1}
     required = [
         {"key": key, "operator": operator, "values": list(values)}
@@ -103,7 +103,7 @@ def _conditions(
 
 @functools.cache
 def _statement(conditions: tuple[str, ...], *, bodies: bool) -> str:
-    """The statement narrowed down. Each condition counts its parameters from 1; here they follow one another."""
+    """Return the statement with its conditions. Each condition numbers its parameters from 1; here they are renumbered."""
     narrowed, count = "", _OWN
     for condition in conditions:
         narrowed += "\n and " + _PARAMETER.sub(functools.partial(_moved, by=count), condition)
@@ -116,7 +116,7 @@ def _moved(parameter: re.Match[str], by: int) -> str:
 
 
 async def read_bodies(connection: Connection, items: Sequence[StoredObject]) -> Mapping[uuid.UUID, str]:
-    """The bodies of items of a page, by their uids. Raises Gone where one of them is not kept any more."""
+    """Return the bodies of items of a page, by uid. Raises Gone if one of them is no longer stored."""
     rows = await connection.fetch(_sql.bodies, [item.uid for item in items], [item.generation for item in items])
     if len(rows) < len(items):
         raise _gone()
@@ -124,13 +124,16 @@ async def read_bodies(connection: Connection, items: Sequence[StoredObject]) -> 
 
 
 async def count(connection: Connection, kind: Kind, namespace: str | None) -> int:
-    """How many objects there are, without a namespace in all of them."""
+    """Return the number of objects of a kind in a namespace, or in all namespaces."""
     found: int = await connection.fetchval(_sql.count, kind.group, kind.plural, namespace)
     return found
 
 
 async def namespaces(connection: Connection, kind: Kind, *, at: int, first: str = "") -> Sequence[str]:
-    """The namespaces, from ``first`` on, that a list of all of them at a version has to look into. Raises Gone as ``page`` does."""
+    """Return the namespaces, from ``first`` on, that a list of all namespaces at a version has to read.
+
+    Raises Gone if the change feed no longer reaches back to that version.
+    """
     rows = await connection.fetch(_sql.namespaces, kind.group, kind.plural, at, first)
     if at < rows[0]["horizon"]:
         raise _gone()

@@ -1,4 +1,8 @@
-"""Organizations. What hangs on one goes with it by foreign key or trigger; its objects and jobs are removed by their own stores."""
+"""Rows of organizations.
+
+Deleting one deletes its dependent rows by foreign key or trigger; its objects and jobs are deleted by their own
+stores.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +18,8 @@ _sql = load(__package__, "orgs.sql")
 
 @dataclass(frozen=True, slots=True)
 class Address:
+    """The postal address of an organization."""
+
     address1: str = ""
     address2: str = ""
     city: str = ""
@@ -24,50 +30,53 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Organization:
+    """A stored organization."""
+
     id: int
     name: str
     address: Address
 
 
 async def get(connection: Connection, org_id: int) -> Organization | None:
+    """Return an organization by its id, or None."""
     return _organization(await connection.fetchrow(_sql.get, org_id))
 
 
 async def by_name(connection: Connection, name: str) -> Organization | None:
-    """By the exact name: two that differ in case are two."""
+    """Return an organization by its exact, case-sensitive name, or None."""
     return _organization(await connection.fetchrow(_sql.by_name, name))
 
 
 async def page(connection: Connection, *, containing: str, name: str, limit: int, offset: int) -> Sequence[tuple[int, str]]:
-    """(id, name) in the order of names; an empty text asks for nothing."""
+    """Return a page of (id, name), sorted by name. An empty text is not applied as a filter."""
     return [(row["id"], row["name"]) for row in await connection.fetch(_sql.page, containing, name, limit, offset)]
 
 
 async def hold(connection: Connection, org_id: int) -> bool:
-    """Keeps an organization from being deleted until the transaction ends; False where there is none."""
+    """Keep an organization from being deleted until the transaction ends. Returns False if it does not exist."""
     return await connection.fetchval(_sql.hold, org_id) is not None
 
 
 async def insert(connection: Connection, name: str, *, taken: DashwrightError) -> int:
-    """Makes one and answers its id. Raises ``taken``."""
+    """Insert an organization and return its id. Raises ``taken`` if the name is in use."""
     with unique(otherwise={"org_name_key": taken}):
         return int(await connection.fetchval(_sql.insert, name))
 
 
 async def rename(connection: Connection, org_id: int, name: str, *, taken: DashwrightError) -> bool:
-    """False where there is none. Raises ``taken``."""
+    """Rename an organization and return whether it exists. Raises ``taken`` if the name is in use."""
     with unique(otherwise={"org_name_key": taken}):
         return await connection.fetchval(_sql.rename, org_id, name) is not None
 
 
 async def move(connection: Connection, org_id: int, address: Address) -> bool:
-    """Replaces the address; False where there is no such organization."""
+    """Replace an organization's address and return whether it exists."""
     values = (address.address1, address.address2, address.city, address.zip_code, address.state, address.country)
     return await connection.fetchval(_sql.move, org_id, *values) is not None
 
 
 async def delete(connection: Connection, org_id: int) -> bool:
-    """Removes an organization with its service accounts, memberships and all that names it; False where there is none."""
+    """Delete an organization with its service accounts and memberships, and return whether it existed."""
     await connection.execute(_sql.delete_service_accounts, org_id)
     return await connection.fetchval(_sql.delete, org_id) is not None
 

@@ -1,4 +1,4 @@
-"""What a user, a team or an organization prefers. None: nothing was chosen."""
+"""Preferences of users, teams and organizations. None means that nothing is chosen."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ _sql = load(__package__, "preferences.sql")
 
 @dataclass(frozen=True, slots=True)
 class PreferencesOwner:
-    """Whose they are, in an organization: a user's, a team's, or (both 0) the organization's own."""
+    """The owner of preferences: a user, a team, or (both ids 0) the organization itself."""
 
     org_id: int
     user_id: int = 0
@@ -23,25 +23,27 @@ class PreferencesOwner:
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """``extra`` holds what only clients understand, by its name in the API."""
+    """Stored preferences."""
 
     home_dashboard_uid: str | None = None
     theme: str | None = None
     timezone: str | None = None
     week_start: str | None = None
+    #: Settings that only clients interpret, by their names in the API.
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class HomeDashboard(NamedTuple):
-    """A dashboard that somebody chose to begin with; ``folder`` is None at the root."""
+    """A dashboard that was chosen as home."""
 
     name: str
     title: str
+    #: None at the root.
     folder: str | None
 
 
 async def get(connection: Connection, owner: PreferencesOwner) -> Preferences:
-    """A home dashboard that does not exist any more is left out."""
+    """Return the preferences of an owner. A home dashboard that no longer exists is left out."""
     row = await connection.fetchrow(_sql.get, owner.org_id, owner.user_id, owner.team_id)
     if row is None:
         return Preferences()
@@ -49,21 +51,25 @@ async def get(connection: Connection, owner: PreferencesOwner) -> Preferences:
 
 
 async def hold(connection: Connection, owner: PreferencesOwner) -> None:
-    """Keeps others from changing them until the transaction ends."""
+    """Lock the preferences of an owner until the transaction ends."""
     await connection.execute(_sql.hold, owner.org_id, owner.user_id, owner.team_id)
 
 
 async def put(connection: Connection, owner: PreferencesOwner, wanted: Preferences) -> None:
-    """Replaces them, under ``hold``."""
+    """Replace the preferences of an owner. Call it under ``hold``."""
     extra = orjson.dumps(dict(wanted.extra)).decode()
     values = (wanted.home_dashboard_uid, wanted.theme, wanted.timezone, wanted.week_start, extra)
     await connection.execute(_sql.put, owner.org_id, owner.user_id, owner.team_id, *values)
 
 
 async def dashboard_exists(connection: Connection, org_id: int, uid: str) -> bool:
+    """Return whether an organization has a dashboard with a uid."""
     return bool(await connection.fetchval(_sql.dashboard_exists, org_id, uid))
 
 
 async def home_dashboards(connection: Connection, org_id: int, user_id: int) -> Sequence[HomeDashboard]:
-    """What a user begins with: their own choice, those of their teams, the organization's. ``user_id`` 0: nobody's but the last."""
+    """Return the chosen home dashboards: the user's, those of the user's teams, then the organization's.
+
+    With ``user_id`` 0 only the organization's.
+    """
     return [HomeDashboard(*row) for row in await connection.fetch(_sql.home_dashboards, org_id, user_id)]

@@ -1,4 +1,4 @@
-"""What is told of the repositories of a namespace, and of what they manage."""
+"""Repositories of a namespace, and the objects that they manage."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ _sql = load(__package__, "repositories.sql")
 
 
 async def specs(connection: Connection, namespace: str) -> Sequence[tuple[str, RepositorySpec]]:
-    """Every repository, by its name."""
+    """Return the name and spec of every repository, by name."""
     return [(row["name"], RepositorySpec.model_validate_json(row["spec"])) for row in await connection.fetch(_sql.all, namespace)]
 
 
 async def counts(connection: Connection, namespace: str) -> Sequence[ResourceCount]:
-    """How many objects there are of each kind, those that no repository manages first."""
+    """Return the number of objects by repository and kind, unmanaged objects first."""
     return [
         ResourceCount(repository=row["repository"], group=row["api_group"], resource=row["resource"], count=row["count"])
         for row in await connection.fetch(_sql.counts, namespace)
@@ -26,7 +26,7 @@ async def counts(connection: Connection, namespace: str) -> Sequence[ResourceCou
 
 
 async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[ResourceListItem]:
-    """Everything that a repository manages: as many as it has files and folders."""
+    """Return everything that a repository manages. The list is as long as the repository has files and folders."""
     rows = await connection.fetch(_sql.managed, namespace, repository)
     return await asyncio.to_thread(lambda: [_item(row) for row in rows])
 

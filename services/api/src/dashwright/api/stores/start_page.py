@@ -1,4 +1,4 @@
-"""Repositories and jobs in short, as the start page lists them."""
+"""Short lists of repositories and jobs for the start page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,16 +14,17 @@ _sql = load(__package__, "start_page.sql")
 
 @dataclass(frozen=True, slots=True)
 class RepositorySummary:
-    """A repository with its status, which is None before anything is known of it."""
+    """A repository with its status."""
 
     name: str
     title: str
+    #: None if nothing is known yet.
     status: RepositoryStatus | None
 
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """A job with what it reported last."""
+    """A job with its last reported message."""
 
     name: str
     repository: str

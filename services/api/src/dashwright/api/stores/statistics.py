@@ -1,4 +1,4 @@
-"""How much there is on this server, counted."""
+"""Counts of objects and accounts of the whole server."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ _sql = load(__package__, "statistics.sql")
 
 
 async def server(connection: Connection) -> Mapping[str, int]:
-    """Each count by its column's name."""
+    """Return all counts, by column name."""
     row = await connection.fetchrow(_sql.server)
     assert row is not None
     return dict(row)

@@ -1,4 +1,4 @@
-"""Dashboards and folders as they are searched for: by title, tags, numbers, folder and stars, without their bodies."""
+"""The search over dashboards and folders: by title, tags, numbers, folder and stars, without reading bodies."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _sql = load(__package__, "titles.sql")
 
 @dataclass(frozen=True, slots=True)
 class TitleMatch:
-    """A dashboard or folder; ``folder`` is what it lies in, None at the root."""
+    """A dashboard or folder that a search found."""
 
     number: int
     name: str
@@ -27,20 +27,21 @@ class TitleMatch:
     tags: Sequence[str]
     is_starred: bool
     folder_number: int | None
+    #: The uid of the folder that contains it; None at the root.
     folder: str | None
     folder_title: str | None
     deleted_at: datetime | None = None
 
 
 class AccountName(NamedTuple):
-    """Who made or changed an object."""
+    """The names of the account that created or changed an object."""
 
     login: str
     email: str
 
 
 class Marks(NamedTuple):
-    """What is noted beside a dashboard: a user's star, and that it has rules of access of its own."""
+    """Facts that are stored next to a dashboard: the user's star, and whether it has access rules of its own."""
 
     is_starred: bool
     has_rules: bool
@@ -48,32 +49,35 @@ class Marks(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TitleQuery:
-    """What is looked for in an organization; empty collections ask for nothing.
-
-    ``dashboards`` are those that may be found, ``containers`` the folders that may be told, and found where ``folders_too`` is set.
-    In ``folders`` the empty text is the root, in ``folder_numbers`` 0; where ``by_own_number`` is set, folders that have one of these
-    numbers themselves are found, too. ``deleted_by`` is whose deletions are looked for, None for everybody's.
-    """
+    """A search in an organization. Empty collections are not applied as filters."""
 
     org_id: int
+    #: The user whose stars are marked; 0: none.
     viewer: int
+    #: The dashboards that the caller may read.
     dashboards: Scope = EVERYTHING
+    #: The folders that the caller may read. Other folders are neither named nor found.
     containers: Scope = EVERYTHING
+    #: Find folders in addition to dashboards.
     folders_too: bool = True
     containing: str = ""
     names: Collection[str] = ()
     numbers: Collection[int] = ()
+    #: The empty text is the root.
     folders: Collection[str] = ()
+    #: 0 is the root.
     folder_numbers: Collection[int] = ()
+    #: Also find folders that have one of ``folder_numbers`` themselves.
     by_own_number: bool = False
     tags: Collection[str] = ()
     starred: bool = False
     descending: bool = False
+    #: Only dashboards deleted by this actor; None: by any.
     deleted_by: str | None = None
 
 
 async def search(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
-    """Folders first, then by title."""
+    """Return a page of matches: folders first, then by title."""
     rows = await connection.fetch(
         _sql.search,
         namespace_of(wanted.org_id),
@@ -98,7 +102,10 @@ async def search(connection: Connection, wanted: TitleQuery, *, limit: int, offs
 
 
 async def deleted(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
-    """Dashboards that can be made again, by title. Numbers, tags and stars ask for nothing here."""
+    """Return a page of deleted dashboards that can be restored, by title.
+
+    The filters on numbers, tags and stars are ignored.
+    """
     rows = await connection.fetch(
         _sql.deleted,
         namespace_of(wanted.org_id),
@@ -115,31 +122,31 @@ async def deleted(connection: Connection, wanted: TitleQuery, *, limit: int, off
 
 
 async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
-    """The tags of those dashboards, in order, each with the number of dashboards that have it."""
+    """Return the tags of readable dashboards, sorted, each with the number of dashboards that have it."""
     rows = await connection.fetch(_sql.tags, namespace_of(org_id), *scope_parameters(dashboards))
     return [(row["term"], row["count"]) for row in rows]
 
 
 async def name_by_number(connection: Connection, kind: Kind, org_id: int, number: int) -> str | None:
-    """The name of the object that has a number."""
+    """Return the name of the object with a number, or None."""
     name: str | None = await connection.fetchval(_sql.name_by_number, namespace_of(org_id), kind.group, kind.plural, number)
     return name
 
 
 async def marks(connection: Connection, user_id: int, org_id: int, dashboard: StoredObject) -> Marks:
-    """Of a dashboard; ``user_id`` 0 has starred none."""
+    """Return a dashboard's marks for a user. ``user_id`` 0 has no stars."""
     row = await connection.fetchrow(_sql.marks, user_id, org_id, dashboard.name, dashboard.uid)
     assert row is not None, "the statement answers one row"
     return Marks(**row)
 
 
 async def account_names(connection: Connection, numbers: Collection[int]) -> dict[int, AccountName]:
-    """Those users and service accounts that exist."""
+    """Return the names of users and service accounts by number. Unknown numbers are left out."""
     return {row["id"]: AccountName(row["login"], row["email"]) for row in await connection.fetch(_sql.account_names, list(numbers))}
 
 
 def scope_parameters(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
-    """A scope as a statement takes it: five parameters."""
+    """Return a scope as the five parameters that a statement takes."""
     return scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names)
 
 

@@ -1,4 +1,4 @@
-"""Accounts, organizations and memberships, as far as knowing a caller needs them."""
+"""Accounts, organizations and memberships, as far as identifying a caller needs them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,40 +17,39 @@ _queries = load(__package__, "users.sql")
 
 @dataclass(frozen=True, slots=True)
 class LoginAccount:
-    """A person as a login finds them. ``identity`` is None where they are no member of the wanted organization.
-
-    ``salt`` stands beside hashes of imported databases only.
-    """
+    """A user as found by a login."""
 
     user_id: int
     login: str
     password_hash: str | None
+    #: Only set for hashes that were imported from a Grafana database.
     salt: str | None
     is_disabled: bool
+    #: None if the user is not a member of the requested organization.
     identity: Identity | None
 
 
 class UserAccounts:
-    """The accounts of the database, for whoever verifies credentials."""
+    """The accounts of the database, for the verification of credentials."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def find(self, login: str, org_id: int | None) -> LoginAccount | None:
-        """By login or e-mail, in any case of letters. Raises Unavailable."""
+        """Return the user with a login or e-mail, in any letter case, or None. Raises Unavailable."""
         async with self._database.connection() as connection:
             return await find_for_login(connection, login, org_id)
 
     async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
-        """Stores a new hash, without salt, where ``old`` is still the stored one. Raises Unavailable."""
+        """Store a new hash without salt if ``old`` is still the stored one, and return whether it was. Raises Unavailable."""
         async with self._database.connection() as connection:
             return await connection.fetchval(_queries.replace_password, user_id, old, new) is not None
 
     async def seen_in(self, identity: Identity, org_id: int) -> Identity:
-        """The caller as organization ``org_id`` sees them, with no role where they are no member; 0 is globally.
+        """Return the caller as seen in organization ``org_id``; 0 is globally. A non-member has no role.
 
-        In another organization than its own a service account has what it was granted everywhere, and a legacy key nothing. Raises
-        Unauthorized for who has gone meanwhile, and Unavailable.
+        In another organization than its own a service account has only its grants in all organizations, and a
+        legacy key has none. Raises Unauthorized for a deleted account, and Unavailable.
         """
         if identity.kind not in (Caller.USER, Caller.SERVICE_ACCOUNT):
             return replace(identity, org_id=org_id, role=Role.NONE, permissions=permissions_of(Role.NONE), granted={}, teams=frozenset())
@@ -65,9 +64,9 @@ class UserAccounts:
 
 
 async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> LoginAccount | None:
-    """The person, in organization ``org_id`` or else their current one, or else the first they are a member of.
+    """Return the user in organization ``org_id``, or else in the current or first one, or None.
 
-    Without a wish, who is a member of none is seen globally, as in organization 0.
+    Without ``org_id``, a user who is a member of no organization is seen globally, as in organization 0.
     """
     row = await connection.fetchrow(_queries.find_for_login, login_or_email, org_id)
     if row is None:
@@ -89,7 +88,7 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
 
 
 async def reach(connection: Connection, account_id: int) -> Reach:
-    """What a user or service account may do, wherever they may do anything; of nobody that it is nothing."""
+    """Return the permissions of an account by organization. Those of an unknown account are empty."""
     rows = await connection.fetch(_queries.reach, account_id)
     rights = {row["org_id"]: _rights(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
     return {org_id: held["permissions"] for org_id, held in rights.items()}
@@ -101,7 +100,7 @@ class _Rights(TypedDict):
 
 
 def _rights(role: Role, row: Any, *, is_server_admin: bool) -> _Rights:
-    """Of a role and a row's ``actions`` and ``scopes``."""
+    """Return the permissions of a role, and of a row's ``actions`` and ``scopes``."""
     granted = grants_of(zip(row["actions"] or (), row["scopes"] or (), strict=True))
     return {"permissions": with_grants(permissions_of(role, is_server_admin=is_server_admin), granted), "granted": granted}
 
@@ -111,7 +110,7 @@ def _teams(row: Any) -> frozenset[int]:
 
 
 async def role_in(connection: Connection, org_id: int, user_id: int) -> Role | None:
-    """The role of a user in an organization, None where they are no member."""
+    """Return the role of a user in an organization, or None if the user is not a member."""
     role = cast("str | None", await connection.fetchval(_queries.role_in, org_id, user_id))
     return None if role is None else Role(role)
 
@@ -122,9 +121,9 @@ async def lacks_users(connection: Connection) -> bool:
 
 
 async def ensure_first_user(connection: Connection, login: str, password_hash: str) -> bool:
-    """Makes organization 1, ``Main Org.``, and user 1, its Admin and server admin, where the database has neither.
+    """Create organization 1, ``Main Org.``, and user 1, its Admin and server admin, if the database has no account yet.
 
-    Returns whether it did. Two gateways may call it at once. An ``@`` in the login makes it the e-mail, too.
+    Returns whether it did. Gateways may call it concurrently. A login with an ``@`` is the e-mail, too.
     """
     email = login if "@" in login else f"{login}@localhost"
     async with connection.transaction():
@@ -137,7 +136,7 @@ async def ensure_first_user(connection: Connection, login: str, password_hash: s
 
 
 class StoredPassword(NamedTuple):
-    """What is stored of the password of a login."""
+    """A login with its stored password hash."""
 
     login: str
     hashed: str
