@@ -1,4 +1,4 @@
-"""Rules of access on folders and dashboards, as the classic API shows them."""
+"""Access rules on folders and dashboards, as the classic API returns them."""
 
 from typing import Literal
 
@@ -8,12 +8,9 @@ LevelName = Literal["View", "Edit", "Admin"]
 
 
 class ObjectPermission(Shape):
-    """A level of a user, a team or a role on an object. ``permission``: 1 view, 2 edit, 4 admin.
+    """A permission of a user, team or role on a folder or dashboard."""
 
-    ``dashboard_id`` or ``folder_id`` is the number of the object. ``uid``, ``title``, ``slug`` and ``url`` are the object's, or those of
-    the folder that an inherited rule comes from.
-    """
-
+    #: The number of the object; ``folder_id`` instead for a folder.
     dashboard_id: int | None = None
     folder_id: int | None = None
     created: str
@@ -29,8 +26,10 @@ class ObjectPermission(Shape):
     team_email: str = ""
     team_avatar_url: str = ""
     role: str | None = None
+    #: 1 view, 2 edit, 4 admin.
     permission: int
     permission_name: LevelName
+    #: Like ``title``, ``slug`` and ``url``: of the object, or of the folder that the rule is inherited from.
     uid: str
     title: str = ""
     slug: str = ""
@@ -40,9 +39,10 @@ class ObjectPermission(Shape):
 
 
 class HeldPermission(Shape):
-    """The same in the words of access control: ``is_managed`` is what somebody has set."""
+    """A permission in the format of Grafana's access control API."""
 
     role_name: str
+    #: The permission was set explicitly.
     is_managed: bool
     is_inherited: bool
     is_service_account: bool
@@ -56,6 +56,8 @@ class HeldPermission(Shape):
 
 
 class Assignments(Shape):
+    """The kinds of grantees that permissions can be given to."""
+
     users: bool = True
     service_accounts: bool = True
     teams: bool = True
@@ -63,7 +65,7 @@ class Assignments(Shape):
 
 
 class PermissionsDescribed(Shape):
-    """Whom permissions can be given to, and which there are."""
+    """The permissions that exist, and who can be granted them."""
 
     assignments: Assignments
     permissions: list[LevelName]

@@ -1,4 +1,4 @@
-"""Annotations as the classic API shows them."""
+"""Annotations as the classic API returns them."""
 
 from typing import Any
 
@@ -8,18 +8,20 @@ from dashwright.common.models.shape import Shape
 
 
 class AnnotationHead(Shape):
-    """Everything but ``data``. Times are Unix milliseconds.
+    """An annotation without its ``data``. Times are Unix milliseconds.
 
-    ``dashboard_id`` 0: of the organization. ``panel_id`` 0: of no panel. ``user_id`` 0: whoever made it is not known. Those of alert
-    rules, which are not served here, have what is about alerts.
+    The members on alerts are always empty: annotations of alert rules are not served.
     """
 
     id: int
     alert_id: int = 0
     alert_name: str = ""
+    #: 0: the annotation belongs to the organization.
     dashboard_id: int
     dashboard_uid: str = Field(alias="dashboardUID")
+    #: 0: the annotation belongs to no panel.
     panel_id: int
+    #: 0: the creator is unknown.
     user_id: int
     new_state: str = ""
     prev_state: str = ""
@@ -35,24 +37,33 @@ class AnnotationHead(Shape):
 
 
 class AnnotationShape(AnnotationHead):
-    """``data`` is what its maker put beside the text."""
+    """An annotation."""
 
+    #: Arbitrary JSON that the creator stored with the text.
     data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class AnnotationAdded(Shape):
+    """The response to a created annotation."""
+
     id: int
     message: str
 
 
 class AnnotationTag(Shape):
+    """A tag and the number of annotations that have it."""
+
     tag: str
     count: int
 
 
 class AnnotationTags(Shape):
+    """The tags of annotations."""
+
     tags: list[AnnotationTag]
 
 
 class AnnotationTagsAnswer(Shape):
+    """The response to a request for tags."""
+
     result: AnnotationTags

@@ -1,4 +1,4 @@
-"""What was done, as those who may read the audit are shown it."""
+"""Audit events as the API returns them."""
 
 from typing import Annotated, Any
 
@@ -8,13 +8,11 @@ from dashwright.api.models.response import ResponseModel, Time
 
 
 class AuditEvent(ResponseModel):
-    """``org_id`` is that of the organization it is about, null for what is about the server.
-
-    ``details`` differ by action; no secret is ever among them.
-    """
+    """An audit event."""
 
     id: int
     at: Time
+    #: The organization that the event concerns; null for the server.
     org_id: int | None
     actor: str
     login: str
@@ -25,11 +23,13 @@ class AuditEvent(ResponseModel):
     address: str
     request_id: str
     trace_id: str
+    #: Differ by action and never contain a secret.
     details: dict[str, Any]
 
 
 class AuditPage(ResponseModel):
-    """The newest first. ``next`` is the ``before`` of the page that follows, null on the last one."""
+    """A page of audit events, the newest first."""
 
     events: list[AuditEvent]
+    #: The ``before`` of the next page; null on the last page.
     next: int | None

@@ -1,4 +1,4 @@
-"""Dashboards and folders as the classic API shows them. Grown with the rest of that API."""
+"""Dashboards and folders as the classic API returns them."""
 
 from typing import Any, Literal
 
@@ -31,8 +31,9 @@ class FoundItem(Shape):
 
 
 class SortOption(Shape):
-    """An order of search results, by the name that ``sort`` takes."""
+    """An order of search results."""
 
+    #: The value of the parameter ``sort``.
     name: str
     display_name: str
     description: str
@@ -40,11 +41,13 @@ class SortOption(Shape):
 
 
 class SortOptions(Shape):
+    """The orders of search results."""
+
     sort_options: list[SortOption]
 
 
 class FolderItem(Shape):
-    """A folder in the list of those in one place."""
+    """A folder in a list of folders with the same parent."""
 
     id: int
     uid: str
@@ -53,7 +56,7 @@ class FolderItem(Shape):
 
 
 class FolderAbove(Shape):
-    """A folder on the way from the root. ``parent_uid`` is given where the caller may read that folder."""
+    """A folder on the path from the root."""
 
     id: int
     uid: str
@@ -70,12 +73,14 @@ class FolderAbove(Shape):
     updated_by: str
     updated: str
     version: int
+    #: Only given if the caller may read the parent.
     parent_uid: str | None = None
 
 
 class FolderShape(FolderAbove):
-    """A folder. ``parents`` are the folders above that the caller may read, the highest first."""
+    """A folder."""
 
+    #: The ancestors that the caller may read, the highest first.
     parents: list[FolderAbove] | None = None
     description: str | None = None
     managed_by: str | None = None
@@ -83,7 +88,7 @@ class FolderShape(FolderAbove):
 
 
 class FolderCounts(Shape):
-    """What lies in a folder, at any depth."""
+    """The numbers of objects in a folder, at any depth."""
 
     folder: int = 0
     dashboard: int = 0
@@ -92,12 +97,16 @@ class FolderCounts(Shape):
 
 
 class FolderDeleted(Shape):
+    """The response to a deleted folder."""
+
     id: int
     title: str
     message: str
 
 
 class DashboardSaved(Shape):
+    """The response to a saved dashboard."""
+
     id: int
     uid: str
     url: str
@@ -108,13 +117,16 @@ class DashboardSaved(Shape):
 
 
 class SaveRefused(Shape):
-    """``status``: ``version-mismatch``."""
+    """The response to a save that was refused because the dashboard has changed."""
 
+    #: ``version-mismatch``.
     status: str
     message: str
 
 
 class DashboardMeta(Shape):
+    """Facts about a dashboard that are not part of its spec."""
+
     type: str = "db"
     can_save: bool
     can_edit: bool
@@ -144,13 +156,16 @@ class DashboardMeta(Shape):
 
 
 class DashboardShape(Shape):
-    """``dashboard`` is the spec as it was saved, with ``id``, ``uid`` and ``version``."""
+    """A dashboard with its metadata."""
 
     meta: DashboardMeta
+    #: The spec as it was saved, with ``id``, ``uid`` and ``version``.
     dashboard: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class DashboardDeleted(Shape):
+    """The response to a deleted dashboard."""
+
     title: str
     message: str
     uid: str
@@ -158,8 +173,9 @@ class DashboardDeleted(Shape):
 
 
 class VersionItem(Shape):
-    """A version of a dashboard. ``id`` and ``version`` are the same number."""
+    """A version of a dashboard, without its body."""
 
+    #: The same number as ``version``.
     id: int
     dashboard_id: int
     uid: str
@@ -172,24 +188,28 @@ class VersionItem(Shape):
 
 
 class VersionShape(VersionItem):
-    """``data`` is the dashboard as it was."""
+    """A version of a dashboard."""
 
+    #: The dashboard as it was in this version.
     data: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class VersionPage(Shape):
-    """``continue_token`` is empty where no older ones follow."""
+    """A page of versions, the newest first."""
 
+    #: Empty on the last page.
     continue_token: str
     versions: list[VersionShape]
 
 
 class HomeShape(Shape):
-    """Where to begin."""
+    """The home dashboard of the caller."""
 
     redirect_uri: str
 
 
 class TagCount(Shape):
+    """A tag and the number of dashboards that have it."""
+
     term: str
     count: int

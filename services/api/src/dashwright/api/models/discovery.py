@@ -1,4 +1,4 @@
-"""Discovery: the groups, versions and resources of the resource API, by the Kubernetes API conventions."""
+"""Discovery documents of the resource API, by the Kubernetes API conventions."""
 
 from pydantic import Field
 
@@ -14,6 +14,8 @@ class GroupVersionForDiscovery(Shape):
 
 
 class _Group(Shape):
+    """The common members of groups."""
+
     name: str = Field(description="The name of the group")
     versions: list[GroupVersionForDiscovery] = Field(description="The versions, the preferred one first")
     preferred_version: GroupVersionForDiscovery = Field(description="The version that clients should use")
@@ -39,13 +41,13 @@ class APIGroupList(Shape):
 
 
 class APIResource(Shape):
-    """A resource, or what is served below its objects."""
+    """A resource or subresource."""
 
-    name: str = Field(description="The plural of the kind; below an object it is followed by a slash and a name")
+    name: str = Field(description="The plural of the kind; for a subresource followed by a slash and its name")
     singular_name: str = Field(description="The singular of the kind")
     namespaced: bool = Field(description="Whether objects belong to an organization")
     kind: str = Field(description="The kind of the objects")
-    verbs: list[str] = Field(description="The verbs that are served")
+    verbs: list[str] = Field(description="The supported verbs")
     short_names: list[str] | None = Field(default=None, description="Shorter names that kubectl takes")
     categories: list[str] | None = Field(default=None, description="Groups of resources that kubectl takes as names")
 
@@ -68,28 +70,28 @@ class DiscoveredKind(Shape):
 
 
 class APISubresourceDiscovery(Shape):
-    """What is served below the objects of a resource."""
+    """A subresource, in the aggregated document."""
 
     subresource: str = Field(description="The name below the object")
     response_kind: DiscoveredKind = Field(description="The kind of the response")
-    verbs: list[str] = Field(description="The verbs that are served")
+    verbs: list[str] = Field(description="The supported verbs")
 
 
 class APIResourceDiscovery(Shape):
-    """A resource, in the one document that has all of them."""
+    """A resource, in the aggregated document."""
 
     resource: str = Field(description="The plural of the kind")
     response_kind: DiscoveredKind = Field(description="The kind of the objects")
     scope: str = Field(description="Namespaced")
     singular_resource: str = Field(description="The singular of the kind")
-    verbs: list[str] = Field(description="The verbs that are served")
+    verbs: list[str] = Field(description="The supported verbs")
     short_names: list[str] | None = Field(default=None, description="Shorter names that kubectl takes")
     categories: list[str] | None = Field(default=None, description="Groups of resources that kubectl takes as names")
-    subresources: list[APISubresourceDiscovery] | None = Field(default=None, description="What is served below the objects")
+    subresources: list[APISubresourceDiscovery] | None = Field(default=None, description="The subresources")
 
 
 class APIVersionDiscovery(Shape):
-    """A version of a group, in the one document that has all of them."""
+    """A version of a group, in the aggregated document."""
 
     version: str = Field(description="The version")
     freshness: str = Field(description="Current")
@@ -97,53 +99,53 @@ class APIVersionDiscovery(Shape):
 
 
 class APIGroupDiscovery(Shape):
-    """A group, in the one document that has all of them."""
+    """A group, in the aggregated document."""
 
     metadata: ObjectMeta = Field(description="The name of the group")
     versions: list[APIVersionDiscovery] = Field(description="The versions, the preferred one first")
 
 
 class APIGroupDiscoveryList(Shape):
-    """Every group, version and resource in one document."""
+    """The aggregated document: every group, version and resource."""
 
     kind: str = Field(description="APIGroupDiscoveryList")
     api_version: str = Field(description="The version of the document's own kind")
-    metadata: ListMeta = Field(description="What there is to know about any list")
+    metadata: ListMeta = Field(description="The metadata of the list")
     items: list[APIGroupDiscovery] = Field(description="The groups")
 
 
 class ResourceAttributes(Shape):
-    """What the caller wants to do."""
+    """The action that a review asks about."""
 
-    namespace: str | None = Field(default=None, description="The organization; the caller's own by default")
+    namespace: str | None = Field(default=None, description="The namespace of the organization; by default the caller's own")
     verb: str | None = Field(default=None, description="The verb, or * for all")
     group: str | None = Field(default=None, description="The group, or * for all")
     version: str | None = Field(default=None, description="The version, or * for all")
     resource: str | None = Field(default=None, description="The plural of the kind, or * for all")
-    subresource: str | None = Field(default=None, description="What is served below an object")
+    subresource: str | None = Field(default=None, description="The name of a subresource")
     name: str | None = Field(default=None, description="The name of an object; empty for any")
 
 
 class SelfSubjectAccessReviewSpec(Shape):
-    """The question of a review."""
+    """The action that a review asks about."""
 
-    resource_attributes: ResourceAttributes | None = Field(default=None, description="What the caller wants to do")
+    resource_attributes: ResourceAttributes | None = Field(default=None, description="The action that the caller asks about")
 
 
 class SubjectAccessReviewStatus(Shape):
     """The outcome of a review."""
 
-    allowed: bool = Field(description="Whether the caller may do it")
-    reason: str | None = Field(default=None, description="Why not")
+    allowed: bool = Field(description="Whether the caller is allowed to do it")
+    reason: str | None = Field(default=None, description="The reason for a denial")
 
 
 class SelfSubjectAccessReview(Shape):
-    """A review of what the caller may do. Nothing is stored."""
+    """A review of the caller's own permissions. It is not stored."""
 
     kind: str | None = Field(default=None, description="SelfSubjectAccessReview")
     api_version: str | None = Field(default=None, description="authorization.k8s.io/v1")
     metadata: ListMeta | None = Field(default=None, description="Empty")
-    spec: SelfSubjectAccessReviewSpec = Field(description="The question")
+    spec: SelfSubjectAccessReviewSpec = Field(description="The action that the review asks about")
     status: SubjectAccessReviewStatus | None = Field(default=None, description="The outcome, in the response")
 
 

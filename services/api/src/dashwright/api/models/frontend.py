@@ -1,4 +1,4 @@
-"""Responses to the first requests of clients: versions, what is switched on, and the data sources."""
+"""Responses to the first requests of clients: versions, enabled features, and data sources."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from dashwright.common.models.shape import Shape
 
 
 class HealthResponse(Shape):
-    """Whether the database can be reached, and the version of the API."""
+    """The availability of the database, and the version of the API."""
 
-    commit: str = Field(description="The commit that the server was built from, where it is known")
+    commit: str = Field(description="The commit that the server was built from, if known")
     database: str = Field(description="ok or failing")
     version: str = Field(description="The version that clients parse")
 
@@ -19,7 +19,7 @@ class BuildInfo(Shape):
     """The version of the API, as existing clients read it."""
 
     version: str = Field(description="The version that clients parse")
-    commit: str = Field(description="The commit that the server was built from, where it is known")
+    commit: str = Field(description="The commit that the server was built from, if known")
     commit_short: str = Field(description="The first ten digits of the commit")
     buildstamp: int = Field(description="0")
     edition: str = Field(description="The edition that clients parse")
@@ -27,11 +27,11 @@ class BuildInfo(Shape):
     has_update: bool = Field(description="false")
     hide_version: bool = Field(description="false")
     latest_version: str = Field(description="Empty")
-    version_string: str = Field(description="The version, for people")
+    version_string: str = Field(description="The version as text for display")
 
 
 class QuotaSettings(Shape):
-    """Quotas."""
+    """The settings of quotas."""
 
     enabled: bool = Field(description="Whether quotas are enforced")
 
@@ -43,24 +43,24 @@ class FrontendDataSource(Shape):
     uid: str = Field(description="The uid of the data source")
     type: str = Field(description="The type of the data source")
     name: str = Field(description="The name of the data source")
-    url: str = Field(description="Where clients reach it")
-    is_default: bool = Field(description="Whether queries that name no data source go to it")
+    url: str = Field(description="The address for clients")
+    is_default: bool = Field(description="Whether queries without a data source use it")
     access: str = Field(description="proxy or direct")
     json_data: dict[str, Any] = Field(description="Options, as the type of the data source defines them")
     read_only: bool = Field(description="false")
 
 
 class FrontendSettings(Shape):
-    """What clients need to know before they do anything."""
+    """The settings that clients read before their first other request."""
 
     build_info: BuildInfo = Field(description="The version of the API")
     quota: QuotaSettings = Field(description="Whether quotas are enforced")
     anonymous_enabled: bool = Field(description="false")
-    feature_toggles: dict[str, bool] = Field(description="The features that are switched on")
+    feature_toggles: dict[str, bool] = Field(description="The enabled features")
     app_sub_url: str = Field(description="Empty")
     license_info: dict[str, Any] = Field(description="Empty")
     datasources: dict[str, FrontendDataSource] = Field(description="The data sources, by name")
-    default_datasource: str = Field(description="The name of the default data source, empty where there is none")
+    default_datasource: str = Field(description="The name of the default data source, empty if there is none")
     namespace: str = Field(description="The namespace of the current organization")
 
 
@@ -71,6 +71,6 @@ class BootSettings(Shape):
 
 
 class BootData(Shape):
-    """What a client starts with."""
+    """The data that a client starts with."""
 
     settings: BootSettings = Field(description="The settings")

@@ -1,4 +1,4 @@
-"""Legacy API keys and the tokens of service accounts, as their owners are shown them. Times are RFC 3339, in UTC."""
+"""Legacy API keys and service account tokens, as the API returns them. Times are RFC 3339, in UTC."""
 
 from typing import Annotated
 
@@ -11,38 +11,42 @@ Int64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class ApiKey(ResponseModel):
-    """A legacy key. ``expiration`` is absent where it never ends, ``last_used_at`` where it was never used."""
+    """A legacy key."""
 
     id: int
     name: str
     role: RoleName
+    #: Absent for a key without an expiry.
     expiration: Time = Field(default_factory=str)
+    #: Absent for a key that was never used.
     last_used_at: Time = Field(default_factory=str)
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
 class Token(ResponseModel):
-    """A token. Unlike a key it shows null for what is missing. ``seconds_until_expiration`` is 0 unless it ends within seven days."""
+    """A token of a service account. Unlike for a legacy key, missing values are null."""
 
     id: int
     name: str
     created: Time
     last_used_at: Time | None
     expiration: Time | None
+    #: 0 unless the token expires within seven days.
     seconds_until_expiration: float
     has_expired: bool
     is_revoked: bool
 
 
 class AddServiceAccountTokenCommand(ClassicBody):
-    """0 seconds to live are for ever."""
+    """A request to create a token."""
 
     name: Text = Field(min_length=1)
+    #: 0: the token never expires.
     seconds_to_live: Int64 = 0
 
 
 class MadeToken(ResponseModel):
-    """The one answer that ever holds the text its holder sends."""
+    """A created token. This is the only response that contains its text."""
 
     id: int
     name: str

@@ -1,4 +1,4 @@
-"""Library panels as the classic API shows them."""
+"""Library panels as the classic API returns them."""
 
 from typing import Any
 
@@ -8,18 +8,20 @@ from dashwright.common.models.shape import Shape
 
 
 class ElementMaker(Shape):
-    """``id`` 0: whoever is not known here any more."""
+    """The user who created or changed a library panel."""
 
+    #: 0: the account is unknown or deleted.
     id: int
     name: str
     avatar_url: str
 
 
 class ElementMeta(Shape):
-    """``connected_dashboards`` is how many dashboards show it."""
+    """Facts about a library panel that are not part of the panel."""
 
     folder_name: str
     folder_uid: str
+    #: The number of dashboards that use the panel.
     connected_dashboards: int
     created: str
     updated: str
@@ -28,7 +30,7 @@ class ElementMeta(Shape):
 
 
 class ElementHead(Shape):
-    """Everything but the panel itself. ``kind`` is 1: a panel."""
+    """A library panel without its model."""
 
     id: int
     org_id: int
@@ -36,6 +38,7 @@ class ElementHead(Shape):
     folder_uid: str
     uid: str
     name: str
+    #: 1: a panel.
     kind: int = 1
     type: str
     description: str
@@ -44,20 +47,27 @@ class ElementHead(Shape):
 
 
 class ElementShape(ElementHead):
-    """``model`` is the panel as it was saved, with a ``description``."""
+    """A library panel."""
 
+    #: The panel as it was saved, with a ``description``.
     model: dict[str, Any] = Field(json_schema_extra={"additionalProperties": True})
 
 
 class ElementAnswer(Shape):
+    """The response with one library panel."""
+
     result: ElementShape
 
 
 class ElementsAnswer(Shape):
+    """The response with the library panels of a name."""
+
     result: list[ElementShape]
 
 
 class ElementPage(Shape):
+    """A page of library panels."""
+
     total_count: int
     elements: list[ElementShape]
     page: int
@@ -65,25 +75,33 @@ class ElementPage(Shape):
 
 
 class ElementPageAnswer(Shape):
+    """The response with a page of library panels."""
+
     result: ElementPage
 
 
 class Connection(Shape):
-    """A dashboard that shows a library panel: ``connection_id`` and ``connection_uid`` are the dashboard's."""
+    """A dashboard that uses a library panel."""
 
     id: int
     kind: int = 1
     element_id: int
+    #: The number of the dashboard.
     connection_id: int
+    #: The uid of the dashboard.
     connection_uid: str
     created: str
     created_by: ElementMaker
 
 
 class ConnectionsAnswer(Shape):
+    """The response with the dashboards that use a library panel."""
+
     result: list[Connection]
 
 
 class ElementDeleted(Shape):
+    """The response to a deleted library panel."""
+
     id: int
     message: str

@@ -1,4 +1,4 @@
-"""Organizations and their members, as the classic API shows them."""
+"""Organizations and their members, as the classic API returns them."""
 
 from pydantic import Field
 
@@ -8,11 +8,13 @@ from dashwright.common.models.shape import Shape
 
 
 class OrganizationForm(ClassicBody):
+    """The name of a new or renamed organization."""
+
     name: Text
 
 
 class AddressForm(ClassicBody):
-    """Replaces the whole address: what is missing is empty."""
+    """A new address. It replaces the whole address: a missing member is empty."""
 
     address1: Text = ""
     address2: Text = ""
@@ -23,16 +25,20 @@ class AddressForm(ClassicBody):
 
 
 class MemberForm(ClassicBody):
+    """A request to add a user to an organization."""
+
     login_or_email: Text
     role: Text = ""
 
 
 class RoleForm(ClassicBody):
+    """A new role of a member."""
+
     role: Text = ""
 
 
 class AddressShape(Shape):
-    """Empty texts where nothing is known, never null."""
+    """The address of an organization. Unknown parts are empty texts, never null."""
 
     address1: str = ""
     address2: str = ""
@@ -43,30 +49,36 @@ class AddressShape(Shape):
 
 
 class OrganizationShape(Shape):
+    """An organization."""
+
     id: int
     name: str
     address: AddressShape
 
 
 class OrganizationItem(Shape):
-    """An organization in the list of all."""
+    """An organization in the list of all organizations."""
 
     id: int
     name: str
 
 
 class OrganizationMade(Shape):
+    """The response to a created organization."""
+
     message: str
     org_id: int
 
 
 class MemberAdded(Shape):
+    """The response to an added member."""
+
     message: str
     user_id: int
 
 
 class MembershipShape(Shape):
-    """An organization in the list of a user's own."""
+    """An organization in the list of a user's organizations."""
 
     org_id: int
     name: str
@@ -74,7 +86,7 @@ class MembershipShape(Shape):
 
 
 class MemberShape(Shape):
-    """A person in an organization."""
+    """A member of an organization."""
 
     org_id: int
     user_id: int
@@ -95,6 +107,8 @@ class MemberShape(Shape):
 
 
 class MemberPage(Shape):
+    """A page of members."""
+
     total_count: int
     org_users: list[MemberShape]
     page: int
@@ -102,7 +116,7 @@ class MemberPage(Shape):
 
 
 class InviteShape(Shape):
-    """An invitation to an organization that nobody has accepted yet."""
+    """A pending invitation to an organization."""
 
     id: int
     org_id: int
@@ -116,7 +130,7 @@ class InviteShape(Shape):
 
 
 class MemberFound(Shape):
-    """A member as those see them who look for somebody to name."""
+    """A member in a lookup of users."""
 
     user_id: int
     uid: str

@@ -1,4 +1,4 @@
-"""Preferences of a user, a team or an organization, as the classic API shows them: only what is set."""
+"""Preferences of a user, team or organization, as the classic API returns them."""
 
 from typing import Any
 
@@ -8,6 +8,8 @@ from dashwright.common.models.shape import Shape
 
 
 class PreferencesShape(Shape):
+    """Preferences. Members that are not set are left out."""
+
     theme: str | None = None
     home_dashboard_uid: str | None = Field(default=None, alias="homeDashboardUID")
     timezone: str | None = None

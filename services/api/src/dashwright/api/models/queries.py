@@ -8,23 +8,23 @@ from dashwright.common.models.expressions import SourceQuery, Target
 from dashwright.common.models.library_panel import DataSourceRef
 from dashwright.common.models.shape import Shape
 
-_FROM = "Where the time range begins: date math such as now-6h (the default), Unix milliseconds, or an ISO 8601 time"
-_TO = "Where the time range ends: as from; now by default"
+_FROM = "The start of the time range: date math such as now-6h (the default), Unix milliseconds, or an ISO 8601 time"
+_TO = "The end of the time range, in the same formats; now by default"
 
 
 class Query(Shape):
-    """A query of a data source or an expression over other queries. Further members are those of its kind."""
+    """A query of a data source or an expression over other queries. Further members depend on its kind."""
 
     model_config = ConfigDict(extra="allow")
 
     ref_id: str = Field(description="The name of the query within the request, by which expressions refer to it")
-    datasource: DataSourceRef | None = Field(default=None, description="The data source; of an expression its type and uid are __expr__")
-    type: str | None = Field(default=None, description="Of an expression: math, reduce, resample, classic_conditions, threshold or sql")
-    expression: str | None = Field(default=None, description="Of an expression: what it calculates, such as $A + $B")
-    hide: bool | None = Field(default=None, description="Whether the result is left out of the response; other queries may use it")
+    datasource: DataSourceRef | None = Field(default=None, description="The data source; for an expression its type and uid are __expr__")
+    type: str | None = Field(default=None, description="For an expression: math, reduce, resample, classic_conditions, threshold or sql")
+    expression: str | None = Field(default=None, description="For an expression: the formula, such as $A + $B")
+    hide: bool | None = Field(default=None, description="Whether to leave the result out of the response; other queries may still use it")
     query_type: str | None = Field(default=None, description="The kind of query, for data sources that have several")
-    interval_ms: float | None = Field(default=None, description="The distance of points that suits the display, in milliseconds")
-    max_data_points: float | None = Field(default=None, description="How many points a series should have at most")
+    interval_ms: float | None = Field(default=None, description="The suitable interval between points, in milliseconds")
+    max_data_points: float | None = Field(default=None, description="The largest useful number of points in a series")
 
 
 class QueryRequest(Shape):
@@ -42,7 +42,7 @@ class Panel(Shape):
 
     type: str = Field(description="The type of the panel")
     targets: list[Target | SourceQuery] = Field(description="The expressions and queries of the panel")
-    queries: list[Target | SourceQuery] | None = Field(default=None, description="Ordinary queries beside the targets")
+    queries: list[Target | SourceQuery] | None = Field(default=None, description="Ordinary queries, in addition to the targets")
     from_: str | int | None = Field(default=None, alias="from", description=_FROM)
     to: str | int | None = Field(default=None, description=_TO)
 
@@ -69,7 +69,7 @@ class FrameSchema(Shape):
 
     name: str | None = Field(default=None, description="The name of the frame")
     ref_id: str | None = Field(default=None, description="The query that the frame is a result of")
-    meta: dict[str, Any] | None = Field(default=None, description="What there is to know about the frame: type, typeVersion, notices")
+    meta: dict[str, Any] | None = Field(default=None, description="Metadata of the frame: type, typeVersion, notices")
     fields_: list[FrameField] = Field(alias="fields", description="The fields")
 
 
@@ -85,8 +85,10 @@ class FrameData(Shape):
     """The values of a frame, by field."""
 
     values: list[list[Any]] = Field(description="One list of values for each field; times are Unix milliseconds")
-    entities: list[FrameEntities | None] | None = Field(default=None, description="What JSON cannot hold, one entry for each field")
-    nanos: list[list[int] | None] | None = Field(default=None, description="Nanoseconds beside milliseconds, one entry for each field")
+    entities: list[FrameEntities | None] | None = Field(
+        default=None, description="Values that JSON cannot represent, such as NaN, one entry for each field"
+    )
+    nanos: list[list[int] | None] | None = Field(default=None, description="The nanoseconds below a millisecond, one entry for each field")
 
 
 class Frame(Shape):
@@ -101,45 +103,45 @@ class QueryResult(Shape):
 
     status: int = Field(description="200, or the HTTP status of the error")
     frames: list[Frame] = Field(description="The frames")
-    error: str | None = Field(default=None, description="What is wrong")
-    error_source: str | None = Field(default=None, description="Where the error came from: downstream is the data source")
+    error: str | None = Field(default=None, description="The error message")
+    error_source: str | None = Field(default=None, description="The origin of the error; downstream is the data source")
 
 
 class QueryMeta(Shape):
-    """What there is to know about the evaluation."""
+    """Information about the evaluation."""
 
-    explain: dict[str, Any] = Field(description="How the results came about: order, inputs, outputs and durations by refId")
+    explain: dict[str, Any] = Field(description="How the results were calculated: order, inputs, outputs and durations by refId")
 
 
 class QueryResults(Shape):
-    """The results by refId; those of hidden queries are left out."""
+    """The results by refId, without those of hidden queries."""
 
     results: dict[str, QueryResult] = Field(description="The results, by refId")
     message: str | None = Field(default=None, description="The errors of all queries, in one text")
-    meta: QueryMeta | None = Field(default=None, description="Present where the request asks for explain")
+    meta: QueryMeta | None = Field(default=None, description="Present if the request asks for explain")
 
 
 class PanelFault(Shape):
-    """A fault of a request, and where it is."""
+    """A fault of a request, and its location."""
 
-    pointer: str = Field(description="The place of the fault: a JSON pointer")
-    message: str = Field(description="What is wrong and what to do")
+    pointer: str = Field(description="The location of the fault, as a JSON pointer")
+    message: str = Field(description="The fault and how to correct it")
     position: int | None = Field(default=None, description="The character of the expression, counted from 1")
-    caret: str | None = Field(default=None, description="The expression with a mark below the character")
+    caret: str | None = Field(default=None, description="The expression with a caret below the character")
 
 
 class QueryRefusal(Shape):
-    """The response to a request that is refused as a whole: nothing was evaluated."""
+    """The response to a request that is invalid as a whole. No query was evaluated."""
 
-    message: str = Field(description="What is wrong and what to do")
-    message_id: str | None = Field(default=None, description="What kind of fault it is, for programs")
+    message: str = Field(description="The fault and how to correct it")
+    message_id: str | None = Field(default=None, description="The kind of the fault, for programs")
     status_code: int | None = Field(default=None, description="The HTTP status of the response")
-    trace_id: str | None = Field(default=None, alias="traceID", description="What the server's log knows the request by")
+    trace_id: str | None = Field(default=None, alias="traceID", description="The id of the request in the server's log")
     faults: list[PanelFault] | None = Field(default=None, description="Every fault of the request's shape")
 
 
 class PanelValidation(Shape):
-    """Whether a panel can be evaluated."""
+    """The result of a validation of a panel."""
 
-    valid: bool = Field(description="Whether there are no faults")
+    valid: bool = Field(description="Whether the panel has no faults")
     faults: list[PanelFault] = Field(description="Every fault of the panel")

@@ -1,4 +1,7 @@
-"""Quotas as they are listed, and the body that sets a limit. Unlike most of the interface they are written in snake_case."""
+"""Quotas as they are listed, and the body that sets a limit.
+
+Unlike most of the API, their members are written in snake_case.
+"""
 
 from typing import Annotated
 
@@ -9,18 +12,20 @@ from dashwright.common.models.classic import ClassicBody
 
 
 class QuotaRecord(ResponseModel):
-    """One of the two ids is there: whose quota it is. ``limit`` -1 is none."""
+    """A quota and its use. Either ``org_id`` or ``user_id`` is present: the owner."""
 
     model_config = ConfigDict(alias_generator=None)
 
     org_id: int = Field(default_factory=int)
     user_id: int = Field(default_factory=int)
     target: str
+    #: -1: unlimited.
     limit: int
     used: int
 
 
 class QuotaLimit(ClassicBody):
-    """Any negative limit is none. Whose and of what it is stands in the path."""
+    """A new limit. The path names the owner and the target."""
 
+    #: Any negative number: unlimited.
     limit: Annotated[int, Field(ge=-(2**63), lt=2**63)]

@@ -1,4 +1,4 @@
-"""What the classic API's answers have in common."""
+"""The base class and common members of the classic API's responses."""
 
 from typing import Annotated, Any
 
@@ -10,31 +10,30 @@ Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class ResponseModel(BaseModel):
-    """A JSON object that is answered. What was not set is left out; what was set to None is shown as null."""
+    """A JSON object in a response. Members that were not set are left out; None is written as null."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
     def members(self) -> dict[str, Any]:
-        """The object by its names on the wire."""
+        """Return the object by its names on the wire."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class Message(ResponseModel):
-    """What is answered where there is nothing to return."""
+    """A response that carries nothing but a message."""
 
     message: str
 
 
 class Error(ResponseModel):
-    """An error of the classic API.
-
-    ``messageId``, ``statusCode`` and ``traceID`` come together; ``accessErrorId`` and ``title`` come with a permission that is lacking.
-    """
+    """An error of the classic API."""
 
     message: str
+    #: Set together with ``statusCode`` and ``traceID``.
     message_id: str = ""
     status_code: int = 0
     trace_id: str = Field(default="", alias="traceID")
-    extra: dict[str, Any] = Field(default_factory=dict, description="What a program may want to know of the error")
+    extra: dict[str, Any] = Field(default_factory=dict, description="Details of the error for programs")
+    #: Set together with ``title`` for a missing permission.
     access_error_id: str = ""
     title: str = ""

@@ -1,4 +1,7 @@
-"""The panel and the six targets as JSON Schema draft-04 documents, generated from the models so that both give the same verdict."""
+"""JSON Schema draft-04 documents of the panel and the six expression targets.
+
+They are generated from the models, so that schema and validation agree.
+"""
 
 from typing import Any, Final
 
@@ -16,7 +19,7 @@ _TIME: Final = {"type": ["string", "integer", "null"], "description": "epoch mil
 
 
 class _Draft04(GenerateJsonSchema):
-    """Draft-04 knows no ``const``; and an optional property may be null, which counts as missing."""
+    """A generator without ``const``, which draft-04 lacks. Optional properties may be null, which counts as missing."""
 
     def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
         return {"type": "string", "enum": list(schema["expected"])}
@@ -33,7 +36,7 @@ class _Draft04(GenerateJsonSchema):
 
 
 def target_schema(kind: str) -> dict[str, Any]:
-    """The document of one of the six targets, by its ``type``."""
+    """Return the document of one of the six targets, by its ``type``."""
     model = TARGETS[kind]
     definitions = _definitions()
     document = definitions.pop(model.__name__)
@@ -41,7 +44,7 @@ def target_schema(kind: str) -> dict[str, Any]:
 
 
 def panel_schema() -> dict[str, Any]:
-    """The document of a panel, as ``/api/panels/query`` takes it."""
+    """Return the document of a panel, as ``/api/panels/query`` takes it."""
     definitions = _definitions()
     definitions[SourceQuery.__name__] |= {"required": ["datasource"]}
     definitions[SourceQuery.__name__]["properties"] |= {"datasource": _source_schema(), "refId": {"type": ["string", "null"]}}
@@ -62,7 +65,7 @@ def panel_schema() -> dict[str, Any]:
 
 
 def _source_schema() -> dict[str, Any]:
-    """A data source that is named, by uid, type or both, and is not that of expressions."""
+    """Return the schema of a data source reference: by uid, type or both, and not the expression data source."""
     named = {"type": "string", "minLength": 1}
     expression = [{"properties": {"type": {"enum": ["__expr__"]}}, "required": ["type"]}]
     expression += [{"properties": {"uid": {"enum": sorted(EXPRESSION_UIDS)}}, "required": ["uid"]}]
@@ -77,7 +80,7 @@ def _source_schema() -> dict[str, Any]:
 
 
 def _definitions() -> dict[str, Any]:
-    """Every model by its name."""
+    """Return every model by its name."""
     inputs = [(model, "validation") for model in _MODELS]
     _, schema = models_json_schema(inputs, by_alias=True, ref_template=f"{_DEFINITIONS}{{model}}", schema_generator=_Draft04)  # type: ignore[arg-type]
     definitions: dict[str, Any] = schema["$defs"]
@@ -85,7 +88,7 @@ def _definitions() -> dict[str, Any]:
 
 
 def _needed(document: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    """Those definitions that the document refers to, however far."""
+    """Return the definitions that the document refers to, directly or indirectly."""
     names = sorted(_references(document))
     found: dict[str, Any] = {}
     for name in names:

@@ -7,15 +7,16 @@ from dashwright.common.models.classic import ClassicBody, Text
 
 
 class CreateServiceAccountForm(ClassicBody):
-    """Without a role it is Viewer."""
+    """A request to create a service account."""
 
     name: Text = Field(min_length=1)
+    #: Viewer if missing.
     role: RoleName | None = None
     is_disabled: bool = False
 
 
 class ServiceAccountChange(ClassicBody):
-    """What is missing stays as it is."""
+    """Changes to a service account. Missing members keep their values."""
 
     name: Text | None = None
     role: RoleName | None = None
@@ -23,7 +24,7 @@ class ServiceAccountChange(ClassicBody):
 
 
 class _ServiceAccountIdentity(ResponseModel):
-    """What every answer says of an account, first."""
+    """The first members of every response on an account."""
 
     id: int
     uid: str
@@ -34,29 +35,33 @@ class _ServiceAccountIdentity(ResponseModel):
 
 
 class ServiceAccount(_ServiceAccountIdentity):
-    """One of a list, or the one just made. ``tokens`` counts all it has."""
+    """A service account in a list, or a new one."""
 
     role: RoleName
+    #: The number of all tokens, including expired ones.
     tokens: int
     avatar_url: str
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
 class ServiceAccountProfile(_ServiceAccountIdentity):
-    """One of its own. ``tokens`` is absent where it has none; ``teams`` is always null."""
+    """A service account in a response of its own."""
 
     created_at: Time
     updated_at: Time
     avatar_url: str
     role: RoleName
+    #: Always null: service accounts are in no team.
     teams: None
+    #: Absent for an account without tokens.
     tokens: int = Field(default_factory=int)
     access_control: dict[str, bool] = Field(default_factory=dict)
 
 
 class ServiceAccountPage(ResponseModel):
-    """``total_count`` counts what is on all pages."""
+    """A page of service accounts."""
 
+    #: The number of matches on all pages.
     total_count: int
     service_accounts: list[ServiceAccount]
     page: int
@@ -64,16 +69,17 @@ class ServiceAccountPage(ResponseModel):
 
 
 class ServiceAccountChanged(ResponseModel):
-    """What a change answers; the member ``serviceaccount`` is written in small letters."""
+    """The response to a changed service account."""
 
     message: str
     id: int
     name: str
+    #: In lower case on the wire, too.
     serviceaccount: ServiceAccountProfile
 
 
 class Migration(ResponseModel):
-    """How many legacy keys there were, and got service accounts, and which did not and why."""
+    """The result of migrating legacy keys to service accounts: the totals, and the failures with their reasons."""
 
     total: int
     migrated: int

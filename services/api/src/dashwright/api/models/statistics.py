@@ -1,12 +1,12 @@
-"""The size of a server, as the classic API shows it."""
+"""Statistics of a server, as the classic API returns them."""
 
 from dashwright.common.models.shape import Shape
 
 
 class ServerStats(Shape):
-    """How many objects and accounts there are in all organizations; 0 for what is not kept here.
+    """Numbers of objects and accounts in all organizations; 0 for what this server does not store.
 
-    A user is active who was seen within 30 days, daily active within one day, and counts by their highest role.
+    A user is active if seen within 30 days, daily active within one day, and is counted by the user's highest role.
     """
 
     orgs: int
@@ -29,7 +29,7 @@ class ServerStats(Shape):
     active_admins: int
     active_editors: int
     active_viewers: int
-    #: Sessions of browsers; each request carries its credentials here.
+    #: Always 0: there are no browser sessions, each request carries its credentials.
     active_sessions: int = 0
     daily_active_users: int
     daily_active_admins: int

@@ -1,4 +1,4 @@
-"""Teams and their members, as the classic API shows them."""
+"""Teams and their members, as the classic API returns them."""
 
 from typing import Annotated
 
@@ -6,12 +6,12 @@ from pydantic import Field, PlainSerializer
 
 from dashwright.common.models.shape import Shape
 
+#: The actions that the caller may do; null if there are none or the caller did not request them.
 AccessControl = Annotated[dict[str, bool], PlainSerializer(lambda actions: actions or None, dict[str, bool] | None)]
-"""The actions that the caller may do, null where none is or the caller did not ask for them."""
 
 
 class TeamShape(Shape):
-    """``permission`` is the caller's own in the team: 4 for its admins, else 0."""
+    """A team."""
 
     id: int
     uid: str
@@ -22,13 +22,15 @@ class TeamShape(Shape):
     is_provisioned: bool = False
     avatar_url: str
     member_count: int
+    #: The caller's own permission in the team: 4 for its admins, else 0.
     permission: int
     access_control: AccessControl = Field(default_factory=dict)
 
 
 class TeamPage(Shape):
-    """``total_count`` counts what is on all pages."""
+    """A page of teams."""
 
+    #: The number of matches on all pages.
     total_count: int
     teams: list[TeamShape]
     page: int
@@ -36,12 +38,16 @@ class TeamPage(Shape):
 
 
 class TeamMade(Shape):
+    """The response to a created team."""
+
     message: str
     team_id: int
     uid: str
 
 
 class TeamMemberShape(Shape):
+    """A member of a team."""
+
     org_id: int
     team_id: int
     team_uid: str = Field(alias="teamUID")

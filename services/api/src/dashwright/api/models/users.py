@@ -1,4 +1,4 @@
-"""Users, as the classic API shows them."""
+"""Users as the classic API returns them."""
 
 from typing import Annotated
 
@@ -12,17 +12,18 @@ Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 
 
 class AdminCreateUserForm(ClassicBody):
-    """One of login and e-mail will do for both. ``org_id`` 0 is the first organization."""
+    """A request to create a user. Login or e-mail may be missing; the other is used for both."""
 
     name: Text = ""
     email: Text = ""
     login: Text = ""
     password: Text = ""
+    #: 0: the first organization.
     org_id: Integer64 = 0
 
 
 class UserForm(ClassicBody):
-    """What is missing stays as it is."""
+    """Changes to a user. Missing members keep their values."""
 
     login: Text = ""
     email: Text = ""
@@ -31,32 +32,41 @@ class UserForm(ClassicBody):
 
 
 class PasswordForm(ClassicBody):
+    """A new password that a server admin sets."""
+
     password: Text
 
 
 class OwnPasswordForm(ClassicBody):
+    """The old and new password of the caller."""
+
     old_password: Text = ""
     new_password: Text = ""
 
 
 class ServerAdminForm(ClassicBody):
+    """The new server admin status of a user."""
+
     is_grafana_admin: bool
 
 
 class GrantForm(ClassicBody):
-    """Without a scope it is ``*``."""
+    """A permission to grant."""
 
     action: Text
+    #: ``*`` if missing.
     scope: Text = "*"
 
 
 class GrantsForm(ClassicBody):
-    """All that shall be granted: what is not among them is revoked."""
+    """All permissions of an account. Existing grants that are not listed are revoked."""
 
     permissions: Annotated[list[GrantForm], Field(max_length=1000)]
 
 
 class ProfileShape(Shape):
+    """A user."""
+
     id: int
     uid: str
     email: str
@@ -78,7 +88,7 @@ class ProfileShape(Shape):
 
 
 class KeyProfile(Shape):
-    """What ``GET /api/user`` answers to a legacy key, which is nobody's."""
+    """The response of ``GET /api/user`` to a legacy key, which belongs to no user."""
 
     uid: str
     login: str
@@ -88,7 +98,7 @@ class KeyProfile(Shape):
 
 
 class UserItem(Shape):
-    """A user in the list of all."""
+    """A user in the list of all users."""
 
     id: int
     uid: str
@@ -106,6 +116,8 @@ class UserItem(Shape):
 
 
 class UserPage(Shape):
+    """A page of users."""
+
     total_count: int
     users: list[UserItem]
     page: int
@@ -113,7 +125,7 @@ class UserPage(Shape):
 
 
 class AuthTokenShape(Shape):
-    """A session of a browser."""
+    """A browser session."""
 
     id: int
     is_active: bool
@@ -128,15 +140,21 @@ class AuthTokenShape(Shape):
 
 
 class UserMade(Shape):
+    """The response to a created user."""
+
     id: int
     uid: str
     message: str
 
 
 class GrantShape(Shape):
+    """A granted permission."""
+
     action: str
     scope: str = "*"
 
 
 class GrantList(Shape):
+    """The explicit grants of an account."""
+
     permissions: list[GrantShape]
