@@ -1,1 +1,1 @@
-"""What more than one service of Dashwright needs, and nothing else. Knows no service."""
+"""Code that more than one service of Dashwright needs. It knows no service."""

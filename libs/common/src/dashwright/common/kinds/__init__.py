@@ -1,4 +1,4 @@
-"""The registry of resource kinds as data, and each kind's admission rules: pure, obeyed by gateway and workers alike.
+"""Registry of resource kinds as data, with the admission rules of each kind. Pure; used by the gateway and the workers.
 
 A kind is added by describing it here: routes, discovery, storage and permissions follow from the description.
 """

@@ -1,4 +1,4 @@
-"""Annotations with a meaning of their own, by the names that existing clients know."""
+"""Annotations with a meaning of their own, under the names that existing clients use."""
 
 FOLDER_KEY = "grafana.app/folder"
 MESSAGE = "grafana.app/message"
@@ -12,21 +12,22 @@ MANAGER_ALLOWS_EDITS = "grafana.app/managerAllowsEdits"
 SOURCE_PATH = "grafana.app/sourcePath"
 SOURCE_CHECKSUM = "grafana.app/sourceChecksum"
 
+#: Value of ``MANAGED_BY`` for an object that a repository manages.
 REPOSITORY_MANAGER = "repo"
-"""The ``MANAGED_BY`` of what a repository owns."""
 
+#: Value of ``MANAGED_BY`` for an object provisioned from files.
 FROM_FILE = "classic-file-provisioning"
-"""The ``MANAGED_BY`` of what is provisioned from files."""
 
+#: Values of ``MANAGED_BY`` that every caller may set. Other values can keep other users from editing an object.
 CALLER_TOOLS = frozenset({"kubectl", "terraform", "plugin"})
-"""The ``MANAGED_BY`` that every caller may give: tools of theirs. Any other one may keep others from an object."""
 
+#: Annotations that only the store sets: who created and changed an object, and when.
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
-"""Who made and changed an object: the store says so, nobody else."""
 
+#: Label with the numeric id of an object, for older clients. Only the store sets it.
 NUMBER_LABEL = "grafana.app/deprecatedInternalID"
-"""The label by which older clients learn the number of an object: the store sets it, nobody else."""
 
+#: Annotations of the manager of an object. Only a sync sets them to a repository; callers and files cannot.
 SET_BY_MANAGER = frozenset(
     {
         MANAGED_BY,
@@ -42,9 +43,8 @@ SET_BY_MANAGER = frozenset(
         "grafana.app/repoTimestamp",
     }
 )
-"""Who owns an object. That a repository does, a sync says: no caller and no file."""
 
 
 def repository_of(annotations: dict[str, str]) -> str | None:
-    """The repository that manages an object with these annotations."""
+    """Return the name of the repository that manages an object with these annotations, or None."""
     return annotations.get(MANAGER_ID) if annotations.get(MANAGED_BY) == REPOSITORY_MANAGER else None

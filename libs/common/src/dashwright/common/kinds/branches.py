@@ -1,4 +1,4 @@
-"""Names of branches, by the rules that git itself has for them."""
+"""Names of branches, by the rules of git."""
 
 import re
 from typing import Final
@@ -9,9 +9,9 @@ _FORBIDDEN: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\]\\]|\.\.|@\{|//")
 
 
 def is_branch(name: str) -> bool:
-    """Whether a branch can have that name, and nothing else be meant by it.
+    """Return whether ``name`` is a valid and unambiguous branch name.
 
-    Where there is a branch ``refs/heads/main``, git does not know any more which one is pushed to by that name, or by ``main``.
+    With a branch called ``refs/heads/main``, git cannot tell whether a push to that name means this branch or ``main``.
     """
     if not name or len(name) > LONGEST or name in ("@", "HEAD") or _FORBIDDEN.search(name):
         return False

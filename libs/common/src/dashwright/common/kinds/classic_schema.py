@@ -1,4 +1,4 @@
-"""The schema of classic dashboards that ``v1beta1`` holds a spec against: what kind of value each known member has."""
+"""Schema of classic dashboards that ``v1beta1`` checks: the type of each known member."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -7,7 +7,7 @@ from dashwright.common.kinds.draft import Draft
 
 
 class _Type(NamedTuple):
-    said: str
+    label: str
     holds: Callable[[Any], bool]
 
 
@@ -57,7 +57,7 @@ _ANNOTATION: Final[Mapping[str, _Type]] = {"enable": _SWITCH, "hide": _SWITCH, "
 
 
 def check_classic(draft: Draft) -> None:
-    """Adds a cause for each known member whose value is of another kind. Null counts as missing; other members may be anything."""
+    """Add a cause for each known member of the wrong type. Null counts as missing; unknown members may have any type."""
     spec = draft.spec
     _check_members(draft, "spec", spec, _DASHBOARD)
     for name, members in (("time", _TIME), ("timepicker", {}), ("templating", {}), ("annotations", {})):
@@ -85,16 +85,16 @@ def _check_members(draft: Draft, path: str, value: Mapping[str, Any], members: M
 
 
 def _fits(draft: Draft, path: str, value: Any, wanted: _Type) -> bool:
-    """Whether there is a value, and of the kind that is wanted."""
+    """Return whether the value is present and of the wanted type; add a cause if it has another type."""
     if value is None:
         return False
     if not wanted.holds(value):
-        draft.invalid(path, _told(value), f"must be {wanted.said}")
+        draft.invalid(path, _excerpt(value), f"must be {wanted.label}")
         return False
     return True
 
 
-def _told(value: Any) -> str:
+def _excerpt(value: Any) -> str:
     if isinstance(value, dict | list):
         return "{…}" if isinstance(value, dict) else "[…]"
     return "true" if value is True else "false" if value is False else str(value)[:40]

@@ -1,4 +1,7 @@
-"""Dashboards in their versions: a classic body is the same in all, one of elements and a layout is told of by a stub in the older ones."""
+"""Conversion of dashboards between versions.
+
+A classic body is the same in all versions. A body of elements and a layout is shown as a stub in the older ones.
+"""
 
 from functools import cache
 from typing import Final
@@ -8,12 +11,13 @@ import orjson
 from dashwright.common.kinds.kind import Body, Kind, RenderedBody
 from dashwright.common.models.dashboard import ConversionStatus, DashboardStatus
 
+#: The ``schemaVersion`` of a stub. No real dashboard has it.
 STUB_SCHEMA: Final = 9999
-"""The ``schemaVersion`` of a stub, which no dashboard has."""
 
+#: The version whose reads add the default of each member that a classic body lacks.
 _FILLED_VERSION: Final = "v1beta1"
-"""The version whose reads write the default of each member that a classic body lacks."""
 
+#: The built-in query of a dashboard's own annotations.
 _OWN_ANNOTATIONS: Final = {
     "builtIn": 1,
     "datasource": {"type": "grafana", "uid": "-- Grafana --"},
@@ -23,7 +27,6 @@ _OWN_ANNOTATIONS: Final = {
     "name": "Annotations & Alerts",
     "type": "dashboard",
 }
-"""The query of the annotations that are kept with a dashboard."""
 
 _DEFAULTS: Final = {
     "annotations": {"list": [_OWN_ANNOTATIONS]},
@@ -42,9 +45,9 @@ _MEMBERS: Final = {name: orjson.dumps({name: value})[1:-1].decode() for name, va
 
 
 def render_dashboard(kind: Kind, body: Body, version: str) -> RenderedBody:
-    """Return a body as a version shows it.
+    """Return a body in the form that a version shows.
 
-    A stub has the title, and a status that names the version to read the dashboard in.
+    A stub has only the title, and a status that names the version to read the dashboard in.
     """
     if not body.layout:
         spec = _filled(body.spec) if version == _FILLED_VERSION else body.spec
@@ -58,14 +61,14 @@ def render_dashboard(kind: Kind, body: Body, version: str) -> RenderedBody:
 
 @cache
 def _status(stored_version: str, version: str) -> str:
-    """Return the status of a body that is shown whole: it names the stored version where that is another one."""
+    """Return the conversion status of a complete body. It names the stored version if that differs from the requested one."""
     is_converted = stored_version != version
     conversion = ConversionStatus(failed=False, stored_version=stored_version) if is_converted else None
     return DashboardStatus(conversion=conversion).to_json().decode()
 
 
 def _filled(spec: str) -> str:
-    """Return a classic body with the defaults of its missing members at its end; the text that was saved stays as it is."""
+    """Return a classic body with the defaults of its missing members appended; the saved text is not changed."""
     given = orjson.loads(spec).keys()
     missing = [text for name, text in _MEMBERS.items() if name not in given]
     return f"{spec[:-1]}{',' if given and missing else ''}{','.join(missing)}}}"

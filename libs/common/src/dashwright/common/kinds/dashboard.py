@@ -1,4 +1,7 @@
-"""Admission of dashboards and folders. A dashboard's spec is any JSON object; its title is read where either layout keeps it."""
+"""Admission of dashboards and folders.
+
+The spec of a dashboard is any JSON object; its title is read where either layout has it.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -17,22 +20,22 @@ from dashwright.common.kinds.settings import AdmissionSettings
 LONGEST_TITLE = 5000
 LONGEST_MESSAGE = 500
 
+#: The name by which clients refer to the root as a folder.
 ROOT_FOLDER: Final = "general"
-"""What clients call the root as if it were a folder."""
 
 _CHECKED_VERSION: Final = "v1beta1"
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
 
 
 def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
-    """A tag that the database cannot hold is none."""
+    """Return the extract of a dashboard. Tags that the database cannot store are left out."""
     listed = [tag for tag in list_of(spec.get("tags")) if isinstance(tag, str) and "\0" not in tag]
     refs = list(dict.fromkeys(uid for uid in _library_panels(spec) if isinstance(uid, str) and is_dashboard_name(uid)))
     return extract_title(spec)._replace(layout=not _LAYOUT_MARKS.isdisjoint(spec), tags=listed, refs=refs)
 
 
 def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
-    """The names of the library panels that a dashboard shows, where either layout keeps them: rows hold panels, old and new ones."""
+    """Yield the names of the library panels of a dashboard, in either layout and in old and new rows."""
     level = [spec, *objects_of(spec.get("rows"))]
     panels = [panel for holder in level for panel in objects_of(holder.get("panels"))]
     panels += [inner for panel in panels if "panels" in panel for inner in objects_of(panel["panels"])]
@@ -44,7 +47,10 @@ def _library_panels(spec: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
-    """Raises BadRequest with the texts that existing clients show; faults of the classic schema are causes."""
+    """Check a dashboard and add a cause for each fault of the classic schema.
+
+    Raises BadRequest with the texts that existing clients show.
+    """
     check_dashboard_name(draft.name)
     _check_title(draft, "Dashboard")
     if len(draft.annotations.get(MESSAGE, "")) > LONGEST_MESSAGE:
@@ -53,15 +59,16 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
     if draft.old_spec is None or refresh != refresh_of(draft.old_spec):
         check_refresh(refresh, shortest=settings.min_refresh_seconds)
     if draft.spec.get("schemaVersion") == STUB_SCHEMA:
-        draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks what is shown in place of a dashboard; read the dashboard in v2alpha1")
+        draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks a placeholder for a dashboard; read the dashboard in v2alpha1")
     if draft.version == _CHECKED_VERSION and _LAYOUT_MARKS.isdisjoint(draft.spec):
         check_classic(draft)
 
 
 def admit_folder(draft: Draft, _settings: AdmissionSettings) -> None:
+    """Check a folder. Raises BadRequest for a reserved name or an invalid title."""
     check_dashboard_name(draft.name)
     if draft.name == ROOT_FOLDER and draft.old_spec is None:
-        raise BadRequest(f'the uid "{ROOT_FOLDER}" is reserved: it stands for the root, in which all folders lie; choose another')
+        raise BadRequest(f'the uid "{ROOT_FOLDER}" is reserved for the root folder; choose another')
     _check_title(draft, "Folder")
 
 

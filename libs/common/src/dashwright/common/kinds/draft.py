@@ -1,4 +1,4 @@
-"""An object on its way into the store: what admission reads and may change."""
+"""Object on its way into the store: what admission reads and may change."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -8,33 +8,35 @@ from dashwright.common.errors import Cause
 
 @dataclass(slots=True)
 class Draft:
-    """``spec`` is plain JSON data; ``old_spec`` that of the stored object when this is an update. Faults collect in ``causes``.
-
-    ``version`` is the one of its kind that the object came in.
-    """
+    """Object under admission. Admission functions change it and add causes for its faults."""
 
     name: str
     namespace: str
-    spec: dict[str, Any]
+    spec: dict[str, Any]  #: Plain JSON data; admission may normalize it.
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
-    old_spec: dict[str, Any] | None = None
-    version: str = ""
-    causes: list[Cause] = field(default_factory=list)
+    old_spec: dict[str, Any] | None = None  #: Spec of the stored object; None at a creation.
+    version: str = ""  #: API version in which the object was sent.
+    causes: list[Cause] = field(default_factory=list)  #: Faults found so far.
 
     def required(self, path: str, message: str) -> None:
+        """Add a cause for a missing value."""
         self.causes.append(Cause(path, "FieldValueRequired", f"Required value: {message}"))
 
     def invalid(self, path: str, value: object, message: str) -> None:
+        """Add a cause for an invalid value."""
         shown = f'"{value}"' if isinstance(value, str) else str(value)
         self.causes.append(Cause(path, "FieldValueInvalid", f"Invalid value: {shown}: {message}"))
 
     def unsupported(self, path: str, value: object, supported: tuple[str, ...]) -> None:
+        """Add a cause for a value outside a fixed set."""
         listed = ", ".join(f'"{item}"' for item in supported)
         self.causes.append(Cause(path, "FieldValueNotSupported", f'Unsupported value: "{value}": supported values: {listed}'))
 
     def duplicate(self, path: str, value: object) -> None:
+        """Add a cause for a value that occurs twice."""
         self.causes.append(Cause(path, "FieldValueDuplicate", f'Duplicate value: "{value}": leave it out'))
 
     def forbidden(self, path: str, message: str) -> None:
+        """Add a cause for a change that is not allowed."""
         self.causes.append(Cause(path, "FieldValueForbidden", f"Forbidden: {message}"))

@@ -1,4 +1,4 @@
-"""What there is to say about a kind of resource."""
+"""Description of a kind of resource."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,74 +7,66 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
+from dashwright.common.errors import Cause, Invalid
 from dashwright.common.identity import Role
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.models.causes import sentence
 
 Admission = Callable[[Draft, AdmissionSettings], None]
 
 
 class Storage(Enum):
-    """Which table holds the objects of a kind."""
+    """Table that stores the objects of a kind."""
 
-    RESOURCES = "resources"
-    JOBS = "jobs"
+    RESOURCES = "resources"  #: Objects with generations, a history and a trash.
+    JOBS = "jobs"  #: Jobs: created once, changed only by their worker.
 
 
 class Extract(NamedTuple):
-    """What is known of an object without its body.
-
-    ``layout``: it is a dashboard of elements and a layout. ``subtype``: the type of what comes in types, as a panel does. ``refs``: the
-    names of the library panels it shows.
-    """
+    """Facts about an object that are stored in columns, to be known without its body."""
 
     title: str = ""
-    layout: bool = False
+    layout: bool = False  #: Whether a dashboard consists of elements and a layout.
     tags: Sequence[str] = ()
-    subtype: str = ""
-    refs: Sequence[str] = ()
+    subtype: str = ""  #: Type within the kind, such as the type of a panel.
+    refs: Sequence[str] = ()  #: Names of the library panels that the object shows.
 
 
 def extract_title(spec: Mapping[str, Any]) -> Extract:
+    """Return an extract with the title of a spec."""
     title = spec.get("title")
     return Extract(title if isinstance(title, str) else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the kind's printed table; ``path`` leads from the object to the value.
-
-    ``source`` names the column of the store that has the value (``name``, ``title``, ``subtype``, ``created``): it is told without the
-    body.
-    """
+    """Column of the printed table of a kind."""
 
     name: str
-    path: tuple[str, ...]
+    path: tuple[str, ...]  #: Path from the object to the value.
     type: str = "string"
     format: str = ""
     description: str = ""
+    #: Store column with the same value (``name``, ``title``, ``subtype``, ``created``), read without the body.
     source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SubResource:
-    """What is served below an object.
-
-    ``kind`` is the kind of its answer, ``action`` the permission that it needs, ``model`` the answer's shape where that is no kind's.
-    ``options`` is the shape of what a request may ask for.
-    """
+    """Subresource that is served below an object."""
 
     name: str
-    kind: str
-    action: str
+    kind: str  #: Kind of the response.
+    action: str  #: Permission that a request needs.
     verbs: tuple[str, ...] = ("get",)
-    model: type[BaseModel] | None = None
-    options: type[BaseModel] | None = None
+    model: type[BaseModel] | None = None  #: Model of the response, if it is not of a registered kind.
+    options: type[BaseModel] | None = None  #: Model of the request options.
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A stored body, and what the store says of it beside. ``spec`` and ``status`` are JSON text."""
+    """Stored body together with the columns stored next to it. ``spec`` and ``status`` are JSON text."""
 
     name: str
     title: str
@@ -86,7 +78,7 @@ class Body:
 
 
 class RenderedBody(NamedTuple):
-    """A spec, a status and the names of secrets as one version of a kind shows them, as JSON text."""
+    """Spec, status and names of secrets as a version of a kind shows them, as JSON text."""
 
     spec: str
     status: str | None
@@ -98,72 +90,78 @@ Render = Callable[["Kind", Body, str], RenderedBody]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One kind: its names, versions (the preferred one first), verbs, model, rules and permissions.
-
-    ``spec`` is the model of the spec; None where the spec is any JSON object. ``actions`` maps a verb of the resource API to the
-    permission it needs. ``status`` is the model of the status, where the kind has one; a new object gets its defaults.
-    ``dns_name``: names follow Kubernetes' rules rather than those of dashboards. ``extract`` reads an admitted spec.
-
-    ``in_folder``: objects lie in folders, and access to them follows from the folder. ``is_tree``: they are the folders. ``history``:
-    older generations and what was deleted can be had again. ``area`` is what stands before the names in scopes and actions
-    (``dashboards``: ``dashboards:read`` on ``dashboards:uid:N``). ``create_needs`` are actions, and the scopes they are needed on, that
-    making an object takes besides its own. ``render`` shows a stored body in a version, None as it is stored; ``shown_spec`` and
-    ``shown_status`` are the models of what it makes, where they are not those of what is stored.
-    ``absorb`` makes a body to store of the old one (None at a creation) and the spec that was sent. ``set_lists`` are paths of lists
-    whose items are a set. ``finalizers`` are those of a new object that names none, ``own_finalizers`` those that the server does
-    itself.
-    """
+    """Description of one kind: its names, versions, verbs, models, rules and permissions."""
 
     group: str
-    versions: tuple[str, ...]
+    versions: tuple[str, ...]  #: API versions, the preferred one first.
     kind: str
     plural: str
     singular: str
     verbs: frozenset[str]
-    actions: dict[str, str]
+    actions: dict[str, str]  #: Permission that each verb of the resource API needs.
     description: str = ""
     storage: Storage = Storage.RESOURCES
-    spec: type[BaseModel] | None = None
+    spec: type[BaseModel] | None = None  #: Model of the spec; None: any JSON object.
+    #: Model of the status, if the kind has one. A new object gets its defaults.
     status: type[BaseModel] | None = None
     #: The model of the member that takes secrets and shows their names.
     secure: type[BaseModel] | None = None
     short_names: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     admit: Admission | None = None
-    dns_name: bool = False
+    dns_name: bool = False  #: Whether names follow the rules of Kubernetes instead of those of dashboards.
+    #: Read the extract from an admitted spec.
     extract: Callable[[Mapping[str, Any]], Extract] = extract_title
     categories: tuple[str, ...] = ("grafana",)
-    in_folder: bool = False
-    is_tree: bool = False
-    history: bool = False
+    in_folder: bool = False  #: Whether objects are in folders, which decide access to them.
+    is_tree: bool = False  #: Whether the objects are the folders themselves.
+    history: bool = False  #: Whether older generations and deleted objects can be restored.
+    #: Prefix of scopes and actions: ``dashboards`` for ``dashboards:read`` on ``dashboards:uid:N``.
     area: str = ""
     #: The least role that is allowed each action, on all objects of the organization. Actions without a role need a grant.
     roles: Mapping[str, Role] = field(default_factory=dict)
     #: Objects may have access rules of their own; ``{area}.permissions:read`` and ``:write`` are for Admins.
     has_access_rules: bool = False
     subresources: tuple[SubResource, ...] = ()
-    render: Render | None = None
-    shown_spec: type[BaseModel] | None = None
+    render: Render | None = None  #: Show a stored body in a version; None: as it is stored.
+    shown_spec: type[BaseModel] | None = None  #: Model of the rendered spec, if it differs from ``spec``.
+    #: Model of the rendered status, if it differs from ``status``.
     shown_status: type[BaseModel] | None = None
+    #: Make the body to store from the old body (None at a creation) and the spec that was sent.
     absorb: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
-    set_lists: tuple[tuple[str, ...], ...] = ()
+    set_lists: tuple[tuple[str, ...], ...] = ()  #: Paths of lists whose items form a set.
+    #: Actions, with their scopes, that a creation needs in addition to the kind's own.
     create_needs: tuple[tuple[str, str], ...] = ()
-    finalizers: tuple[str, ...] = ()
-    own_finalizers: frozenset[str] = frozenset()
+    finalizers: tuple[str, ...] = ()  #: Finalizers of a new object that names none.
+    own_finalizers: frozenset[str] = frozenset()  #: Finalizers that the server runs itself.
 
     @property
     def creating(self) -> tuple[tuple[str, str], ...]:
-        """Every action, and the scope it is needed on, that making an object takes."""
+        """Actions, with their scopes, that a creation needs."""
         return ((self.actions["create"], "*"), *self.create_needs)
 
     @property
     def version(self) -> str:
+        """Preferred version."""
         return self.versions[0]
 
     @property
     def key(self) -> str:
-        """How Kubernetes messages name the resource: ``dashboards.dashboard.grafana.app``."""
+        """Name in Kubernetes messages: ``dashboards.dashboard.grafana.app``."""
         return f"{self.plural}.{self.group}"
 
+    def details(self, name: str) -> dict[str, str]:
+        """Return the Kubernetes status details that name an object of this kind."""
+        return {"name": name, "group": self.group, "kind": self.plural}
+
+    def invalid(self, name: str, causes: Sequence[Cause]) -> Invalid:
+        """Return the error that Kubernetes clients print: ``Kind.group "name" is invalid: cause``, several causes in brackets."""
+        return Invalid(
+            f'{self.kind}.{self.group} "{name}" is invalid: {sentence(causes)}',
+            causes=causes,
+            details={"name": name, "group": self.group, "kind": self.kind},
+        )
+
     def api_version(self, version: str | None = None) -> str:
+        """Return ``group/version``, by default with the preferred version."""
         return f"{self.group}/{version or self.version}"

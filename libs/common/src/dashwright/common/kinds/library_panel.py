@@ -1,4 +1,7 @@
-"""Library panels: the stored body is the panel's JSON as it was sent, the spec what all panels have of it."""
+"""Admission and rendering of library panels.
+
+The stored body is the JSON of the panel as it was sent. The spec has the members that all panels share.
+"""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -21,21 +24,21 @@ _ALWAYS: Final[Mapping[str, Any]] = {"type": "", "options": {}, "fieldConfig": {
 
 
 class _Parts(NamedTuple):
-    """A body taken apart: what the spec has a place for, and what it has not; ``unfit`` are members of another shape than the spec's."""
+    """Body split into members that the spec has and members that it lacks."""
 
     spec: dict[str, Any]
-    missing: dict[str, Any]
-    unfit: list[str]
+    missing: dict[str, Any]  #: Members that the spec has no place for.
+    unfit: list[str]  #: Names of members whose type differs from that in the spec.
 
 
 def extract_library_panel(spec: Mapping[str, Any]) -> Extract:
-    """Its title and the type of the panel."""
+    """Return the title and the panel type of a library panel."""
     panel_type = spec.get("type")
     return extract_title(spec)._replace(subtype=panel_type if isinstance(panel_type, str) else "")
 
 
 def admit_library_panel(draft: Draft, _settings: AdmissionSettings) -> None:
-    """Raises BadRequest for a name against the rules."""
+    """Check a library panel. Raises BadRequest for an invalid name, title or type."""
     check_dashboard_name(draft.name)
     for name in ("title", "type"):
         text = draft.spec.get(name) or ""
@@ -44,12 +47,13 @@ def admit_library_panel(draft: Draft, _settings: AdmissionSettings) -> None:
 
 
 def render_library_panel(_kind: Kind, body: Body, _version: str) -> RenderedBody:
-    """In the status stands what the spec has no place for, and a warning for each member that the store has otherwise.
+    """Return a library panel as clients see it.
 
-    A title or type that the body lacks is the store's.
+    The status has the members that the spec has no place for, and a warning for each member that differs from the
+    store. A missing title or type is taken from the store.
     """
     spec, missing, unfit = _parts(read_json(body.spec))
-    warnings = [f"{name} has another shape than the spec's, and stands in missing" for name in unfit]
+    warnings = [f"{name} does not fit the spec and is listed in missing" for name in unfit]
     for name, known in (("title", body.title), ("type", body.subtype)):
         if not known or name in missing:
             continue
@@ -57,14 +61,14 @@ def render_library_panel(_kind: Kind, body: Body, _version: str) -> RenderedBody
             spec[name] = known
         elif spec[name] != known:
             warnings.append(f"{name} in the body is {spec[name]!r}, but the panel is known by {known!r}")
-    told = {"warnings": warnings, "missing": missing}
-    status = {name: value for name, value in told.items() if value}
+    shown = {"warnings": warnings, "missing": missing}
+    status = {name: value for name, value in shown.items() if value}
     spec |= {name: value for name, value in _ALWAYS.items() if name not in spec}
     return RenderedBody(write_json(spec).decode(), write_json(status).decode() if status else None)
 
 
 def absorb_library_panel(old: dict[str, Any] | None, spec: dict[str, Any]) -> dict[str, Any]:
-    """The spec, and of the old body what the spec has no place for."""
+    """Return the spec combined with the members of the old body that the spec has no place for."""
     return spec if old is None else {**_parts(old).missing, **spec}
 
 

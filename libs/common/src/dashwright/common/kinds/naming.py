@@ -1,4 +1,4 @@
-"""Names of objects: what may stand in ``metadata.name``."""
+"""Rules for ``metadata.name``."""
 
 import hashlib
 import re
@@ -15,7 +15,7 @@ _HASH_LENGTH = 8
 
 
 def check_dashboard_name(name: str) -> None:
-    """Dashboards, folders and library panels keep the rules of their old uid."""
+    """Raise BadRequest for an invalid name of a dashboard, folder or library panel: the rules of their old uid apply."""
     if len(name) > DASHBOARD_NAME_LENGTH:
         raise BadRequest(
             f"uid too long, max {DASHBOARD_NAME_LENGTH} characters: {name[:60]!r} has {len(name)}; {valid_dashboard_name(name)!r} is valid"
@@ -28,7 +28,7 @@ def check_dashboard_name(name: str) -> None:
 
 
 def valid_dashboard_name(name: str) -> str:
-    """Return a valid uid that is like ``name``: where much of it is lost, a hash keeps it apart from others."""
+    """Return a valid uid similar to ``name``. If much of the name is lost, a hash keeps it distinct."""
     plain = _NOT_IN_DASHBOARDS.sub("-", name).strip("-")
     if plain and len(plain) <= DASHBOARD_NAME_LENGTH:
         return plain
@@ -37,11 +37,12 @@ def valid_dashboard_name(name: str) -> str:
 
 
 def is_dashboard_name(name: str) -> bool:
+    """Return whether ``name`` is a valid uid of a dashboard."""
     return len(name) <= DASHBOARD_NAME_LENGTH and _DASHBOARD.match(name) is not None
 
 
 def check_object_name(name: str) -> None:
-    """Every other kind follows Kubernetes: lower case letters, digits, hyphens and dots."""
+    """Raise BadRequest for a name that breaks the rules of Kubernetes, which apply to all other kinds."""
     if len(name) > OBJECT_NAME_LENGTH or not _OBJECT.match(name):
         raise BadRequest(
             f"metadata.name {name[:80]!r} is invalid: at most {OBJECT_NAME_LENGTH} lower case letters, digits, '-' and '.', "

@@ -1,4 +1,4 @@
-"""How often a dashboard asks for its data again."""
+"""Refresh interval of dashboards."""
 
 import re
 from collections.abc import Mapping
@@ -21,16 +21,16 @@ _SECONDS: Final = {
 
 
 def refresh_of(spec: Mapping[str, Any]) -> Any:
-    """The interval where either layout keeps it; None where there is none."""
+    """Return the refresh interval of a spec in either layout; None if it is missing."""
     times = spec.get("timeSettings")
     nested = times.get("autoRefresh") if isinstance(times, dict) else None
     return spec.get("refresh", nested)
 
 
 def check_refresh(refresh: Any, *, shortest: float) -> None:
-    """Raises BadRequest for an interval that cannot be read, or is shorter than ``shortest`` seconds.
+    """Raise BadRequest for an interval that cannot be read or is below ``shortest`` seconds.
 
-    No text, ``auto``, false and null stand for no interval of the dashboard's own.
+    An empty text, ``auto``, false and null mean that the dashboard has no interval.
     """
     if refresh is None or refresh is False or refresh in ("", "auto"):
         return

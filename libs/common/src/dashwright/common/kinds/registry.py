@@ -1,4 +1,4 @@
-"""Every kind that is served."""
+"""Registry of all kinds that are served."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -190,7 +190,7 @@ EVALUATION = Kind(
     dns_name=True,
     spec=EvaluationSpec,
     status=JobStatus,
-    # As a job it may ask every data source of its organization.
+    # A job queries with the rights of the service: its submitter must have access to every data source.
     create_needs=(("datasources:query", "datasources:uid:*"),),
     columns=(_NAME, Column("State", ("status", "state")), Column("Message", ("status", "message")), _CREATED),
 )
@@ -199,5 +199,5 @@ KINDS: tuple[Kind, ...] = (DASHBOARD, FOLDER, LIBRARY_PANEL, REPOSITORY, JOB, EV
 
 
 def find(group: str, plural: str) -> Kind | None:
-    """The kind a path of the resource API names."""
+    """Return the kind that a path of the resource API names, or None."""
     return next((kind for kind in KINDS if kind.group == group and kind.plural == plural), None)

@@ -1,4 +1,4 @@
-"""Stored bodies and the specs that clients see: from one to the other, by what the kind says of it."""
+"""Conversion between stored bodies and the specs that clients see."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,14 +12,14 @@ from dashwright.common.models.causes import causes_of
 
 
 def render(kind: Kind, body: Body, version: str) -> RenderedBody:
-    """What a version of a kind shows of a stored body."""
+    """Return a stored body in the form that a version of the kind shows."""
     return RenderedBody(body.spec, body.status) if kind.render is None else kind.render(kind, body, version)
 
 
 def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """The body to store for a spec that came in a version; ``old`` is the stored one, None at a creation.
+    """Return the body to store for a spec sent in a version. ``old`` is the stored body, None at a creation.
 
-    What the version shows in place of the old body stands for that body: sent back, it changes nothing.
+    A client that sends back the rendered form of the old body changes nothing: the old body is kept.
     """
     if old is not None and kind.render is not None:
         seen = kind.render(kind, old, version).spec
@@ -32,27 +32,27 @@ def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) ->
 
 
 def faults_of(kind: Kind, spec: dict[str, Any]) -> list[Cause]:
-    """Where a spec that a client sent has not the shape of what is shown, or names an item of a set twice."""
+    """Return the faults of a sent spec: wrong types, and duplicate items of sets."""
     try:
         if kind.shown_spec is not None:
             kind.shown_spec.model_validate(spec)
     except ValidationError as error:
         return [Cause(f"spec.{cause.field}", cause.reason, cause.message) for cause in causes_of(error) or ()]
-    return [fault for path in kind.set_lists for fault in _doubled({"spec": spec}, path)]
+    return [fault for path in kind.set_lists for fault in _duplicates({"spec": spec}, path)]
 
 
-def _doubled(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
+def _duplicates(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
     for name in path:
         tree = tree.get(name) if isinstance(tree, dict) else None
     seen: set[bytes] = set()
     for index, item in enumerate(tree if isinstance(tree, list) else ()):
         value = canonical(item)
         if value in seen:
-            told = write_json(item)[:200].decode(errors="replace")
-            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {told}")
+            text = write_json(item)[:200].decode(errors="replace")
+            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {text}")
         seen.add(value)
 
 
 def stored_version(kind: Kind, version: str, extract: Extract) -> str:
-    """The version that a body which came in ``version`` is stored as: one of elements and a layout belongs to the newest."""
+    """Return the version to store a body under. A body of elements and a layout always belongs to the newest version."""
     return kind.version if extract.layout else version

@@ -1,4 +1,4 @@
-"""Admission of repositories: the rules of their spec, by the observed checks of Grafana's provisioning API.
+"""Admission of repositories: the rules of their spec, as observed in Grafana's provisioning API.
 
 The texts of the causes are those that its clients show.
 """
@@ -31,20 +31,20 @@ LONGEST_URL: Final = 2000
 REMOVE_MANAGED: Final = "remove-orphan-resources"
 RELEASE_MANAGED: Final = "release-orphan-resources"
 CLEAN_UP: Final = "cleanup"
+#: Finalizers of a new repository that names none: its managed objects are deleted together with it.
 FINALIZERS: Final = (CLEAN_UP, REMOVE_MANAGED)
-"""Of a new repository that names none: what it manages goes with it."""
 
+#: Finalizers that the server runs itself and immediately. A deletion waits for all others.
 OWN_FINALIZERS: Final = frozenset({CLEAN_UP, REMOVE_MANAGED, RELEASE_MANAGED})
-"""Done by the server itself, at once. Those of others are waited for."""
 
+#: Types of repositories on git hosts. The block with the configuration has the name of the type.
 GIT_TYPES: Final = tuple(kind for kind in RepositoryType if kind is not RepositoryType.LOCAL)
-"""The types of repositories on git hosts, each with a block of its name."""
 
 _HOST: Final = re.compile(r"[a-z0-9_][a-z0-9_.-]{0,252}", re.IGNORECASE)
 
 
 def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
-    """Return a repository with the names of its secrets."""
+    """Return a repository together with the names of its secrets."""
     spec, status = orjson.loads(body.spec), orjson.loads(body.status or "{}")
     token, hook = git_block(spec).get("encryptedToken"), (status.get("webhook") or {}).get("encryptedSecret")
     named = {"token": token, "webhookSecret": hook}
@@ -53,29 +53,32 @@ def render_repository(_kind: Kind, body: Body, _version: str) -> RenderedBody:
 
 
 def git_block(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the block of a spec that its type names, empty for a local repository."""
+    """Return the block of a spec that its type names; empty for a local repository."""
     kind = spec.get("type")
     block = spec.get(kind) if kind in GIT_TYPES else None
     return block if isinstance(block, dict) else {}
 
 
 def secret_name(sealed: str) -> str:
-    """Return the name of a sealed secret, which another secret does not have."""
+    """Return the unique name of a sealed secret."""
     return f"inline-{hashlib.sha256(sealed.encode()).hexdigest()[:14]}"
 
 
 def token_place(namespace: str, name: str) -> str:
-    """What the token of a repository is sealed for."""
+    """Return the owner for which the token of a repository is sealed."""
     return f"repository:{namespace}/{name}/token"
 
 
 def hook_place(namespace: str, name: str) -> str:
-    """What the secret is sealed for that its git host signs with what it delivers."""
+    """Return the owner for which the webhook secret of a repository is sealed."""
     return f"repository:{namespace}/{name}/webhook"
 
 
 def is_host(host: str) -> bool:
-    """Whether a host is written as every program reads it: an address, or a name in plain letters (others in their ``xn--`` form)."""
+    """Return whether every program reads ``host`` alike.
+
+    That is an IP address or a name in ASCII letters (others in their ``xn--`` form).
+    """
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -84,39 +87,40 @@ def is_host(host: str) -> bool:
 
 
 def plain_url(url: str) -> str:
-    """An address as it is kept: without slashes at its end, and without one ``.git``, where a name is left."""
+    """Return a URL as it is stored: without trailing slashes and without one ``.git``, unless nothing would be left."""
     trimmed = url.rstrip("/")
     shorter = trimmed.removesuffix(".git")
     return trimmed if shorter.endswith("/") else shorter
 
 
 def host_of(url: str | None) -> str:
-    """Where a token goes: scheme, host and port, empty where the url is none."""
+    """Return scheme, host and port of a URL, to which a token is sent; empty if the URL is invalid."""
     parts = _split(url or "")
     return f"{parts.scheme}://{parts.netloc.lower()}" if parts is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where the files of a repository are: the branch of a url, or the folders of this machine, and the directory in it.
+    """Location of the files of a repository: a branch of a URL or folders of this machine, and the directory in it.
 
-    ``text`` stands in every spec of a repository with the same ``origin``. Sources with other patterns are not compared.
+    Sources with different patterns are not compared.
     """
 
+    #: Text that occurs in the spec of every repository with the same ``origin``, to find candidates.
     text: str
     origin: tuple[str, str]
     directory: tuple[str, ...]
     patterns: tuple[tuple[str, ...], ...]
 
     def overlaps(self, other: "Source") -> bool:
-        """Whether a file may belong to both: one directory is the other, or lies in it."""
+        """Return whether a file may belong to both sources: one directory equals or contains the other."""
         shorter = min(len(self.directory), len(other.directory))
         is_comparable = (self.origin, self.patterns) == (other.origin, other.patterns)
         return is_comparable and self.directory[:shorter] == other.directory[:shorter]
 
 
 def source_of(spec: Mapping[str, Any], permitted: tuple[str, ...]) -> Source | None:
-    """Return the source of an admitted spec; None of a folder that is not permitted any more."""
+    """Return the source of an admitted spec; None if its folder is not permitted any more."""
     if spec["type"] == RepositoryType.LOCAL:
         folder = resolve_local(spec["local"]["path"], permitted)
         return None if folder is None else Source('"local"', ("", ""), _parts(folder), _patterns(spec["local"]))
@@ -134,7 +138,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
-    """Checks a spec that already has the shape of RepositorySpec; adds one cause a fault."""
+    """Check a spec that already has the shape of RepositorySpec; add one cause for each fault."""
     spec = draft.spec
     if draft.name in RESERVED_NAMES:
         draft.invalid("metadata.name", draft.name, "Name is reserved, choose a different identifier")
@@ -151,7 +155,7 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
         _check_git(draft, spec["type"])
     _check_selection(draft, spec["type"])
     if draft.old_spec is not None and _is_local(draft.old_spec) != _is_local(spec):
-        draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create it anew")
+        draft.forbidden("spec.type", "Changing the repository type is not supported; delete the repository and create a new one")
 
 
 def _check_workflows(draft: Draft) -> None:
@@ -177,7 +181,7 @@ def _is_local(spec: Mapping[str, Any]) -> bool:
 
 
 def _check_git(draft: Draft, name: str) -> None:
-    """Check the block of a repository on a git host; ``name`` is the block's."""
+    """Check the block of a repository on a git host. ``name`` is the name of the block."""
     block = draft.spec.get(name)
     if block is None:
         draft.required(f"spec.{name}", f"a {name} config is required")
@@ -200,7 +204,7 @@ def _check_url(draft: Draft, name: str, url: str) -> None:
     if parts is None or len(url) > LONGEST_URL or not url.isprintable() or " " in url:
         draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
-        draft.invalid(field, parts.hostname, "put no user or password into the address; give the token as secure.token.create")
+        draft.invalid(field, parts.hostname, "leave user and password out of the address; set the token as secure.token.create")
     elif parts.query or parts.fragment:
         draft.invalid(field, url[:200], "leave out what follows ? or #")
     elif not parts.path.strip("/"):
@@ -208,7 +212,7 @@ def _check_url(draft: Draft, name: str, url: str) -> None:
 
 
 def _check_directory(draft: Draft, name: str, block: dict[str, Any]) -> None:
-    """Check the directory of a branch. One that is the root is left out."""
+    """Check the directory of a branch. The root is stored as a missing path."""
     path = block.pop("path", "").strip("/")
     if not path:
         return
@@ -220,7 +224,7 @@ def _check_directory(draft: Draft, name: str, block: dict[str, Any]) -> None:
 
 
 def _check_selection(draft: Draft, block: str) -> None:
-    """Check ``include`` and ``exclude``; an empty list says as much as none."""
+    """Check ``include`` and ``exclude``. An empty list is removed, since it means the same as a missing one."""
     config = draft.spec.get(block) or {}
     for name in ("include", "exclude"):
         patterns = config.get(name)
@@ -238,7 +242,7 @@ def _check_selection(draft: Draft, block: str) -> None:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of an address over http or https."""
+    """Return the parts of an http or https URL; None if it is invalid."""
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ("https", "http") and is_host(parts.hostname or "") and (parts.port or 1) > 0
@@ -265,13 +269,14 @@ def _check_local(draft: Draft, settings: AdmissionSettings) -> None:
         return
     if resolve_local(path, settings.permitted_paths) is None:
         listed = ", ".join(settings.permitted_paths)
-        draft.invalid("spec.local.path", path, f"the path must lie inside a permitted folder (DASHWRIGHT_PERMITTED_PATHS: {listed})")
+        draft.invalid("spec.local.path", path, f"the path must be inside a permitted folder (DASHWRIGHT_PERMITTED_PATHS: {listed})")
 
 
 def resolve_local(path: str, permitted: tuple[str, ...]) -> str | None:
-    """The absolute folder a local repository names, or None outside the permitted ones. A relative path lies in the first of them.
+    """Return the absolute folder of a local repository, or None outside the permitted folders.
 
-    Text only; the reader of the folder checks again what the path really leads to.
+    A relative path starts at the first permitted folder. Only the text is checked: the reader of the folder checks
+    again where symlinks lead.
     """
     if not permitted:
         return None

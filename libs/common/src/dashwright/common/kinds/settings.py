@@ -1,14 +1,12 @@
-"""What admission must know of the installation."""
+"""Settings that admission needs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """``permitted_paths``: absolute folders that ``local`` repositories may lie in. ``min_refresh_seconds``: of dashboards.
-    ``folder_depth``: how many folders may lie one in another.
-    """
+    """Settings of the installation that admission rules depend on."""
 
-    permitted_paths: tuple[str, ...] = ()
-    min_refresh_seconds: float = 5
-    folder_depth: int = 8
+    permitted_paths: tuple[str, ...] = ()  #: Absolute folders in which ``local`` repositories may be.
+    min_refresh_seconds: float = 5  #: Shortest refresh interval of a dashboard, in seconds.
+    folder_depth: int = 8  #: Deepest nesting of folders.

@@ -190,8 +190,7 @@ async def create(
     await lock(connection)
     kind = write.kind
     if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
-        details = {"name": write.name, "group": kind.group, "kind": kind.plural}
-        raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=details)
+        raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=kind.details(write.name))
     written = await _write(connection, namespace, write, actor=actor, now=now, status=status)
     assert written is not None, "a new object is always written"
     return written
@@ -310,7 +309,7 @@ async def get_many(connection: Connection, kind: Kind, namespace: str, names: Se
 
 
 def not_found(kind: Kind, name: str) -> NotFound:
-    return NotFound(f'{kind.key} "{name}" not found', details={"name": name, "group": kind.group, "kind": kind.plural})
+    return NotFound(f'{kind.key} "{name}" not found', details=kind.details(name))
 
 
 async def write_status(

@@ -117,7 +117,7 @@ async def version_of(services: Services, current: StoredObject, generation: int)
         kind = current.kind
         raise NotFound(
             f'{kind.key} "{current.name}" has no version {generation}, or keeps it no longer',
-            details={"name": current.name, "group": kind.group, "kind": kind.plural},
+            details=kind.details(current.name),
         )
     return await run_sized(len(found.spec), partial(found.of, current))
 

@@ -8,7 +8,7 @@ from dashwright.api.domain import names, unknown_fields
 from dashwright.api.domain.fields.managers import MOST_ENTRIES
 from dashwright.api.resources.metadata import manager_of
 from dashwright.api.resources.options import FieldValidation
-from dashwright.api.resources.writing.admission import invalid, require_texts
+from dashwright.api.resources.writing.admission import require_texts
 from dashwright.api.resources.writing.desired_object import MODIFIED, DesiredObject, Preconditions, conflict_error
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
@@ -145,7 +145,7 @@ def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObjec
         causes = [
             Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_value_text(tree, path)}: field is immutable") for path in changed
         ]
-        raise invalid(stored.kind, stored.name, causes)
+        raise stored.kind.invalid(stored.name, causes)
     return tree
 
 
@@ -170,9 +170,9 @@ def _desired_object(
     require_texts(metadata if kind.spec is None else {key: value for key, value in tree.items() if key != "status"})
     spec = tree.get("spec")
     if not isinstance(spec, dict):
-        raise invalid(kind, name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
+        raise kind.invalid(name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
     if faults := rendering.faults_of(kind, spec):
-        raise invalid(kind, name, faults)
+        raise kind.invalid(name, faults)
     finalizers = _list(metadata, "finalizers")
     if not all(isinstance(text, str) for text in finalizers):
         raise BadRequest("metadata.finalizers must be a list of text")
@@ -236,7 +236,7 @@ def _managed_fields(metadata: dict[str, Any]) -> object:
 def _new_name(metadata: dict[str, Any], kind: Kind) -> str:
     name = names.name(metadata)
     if not name:
-        raise invalid(kind, "", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
+        raise kind.invalid("", [Cause("metadata.name", "FieldValueRequired", "Required value: name or generateName is required")])
     return name
 
 
@@ -254,12 +254,12 @@ def owner_references(metadata: dict[str, Any], kind: Kind, name: str) -> list[di
     if sent is None:
         return []
     if not isinstance(sent, list) or not all(isinstance(item, dict) for item in sent):
-        raise invalid(kind, name, [Cause(_FIELD, "FieldValueTypeInvalid", "Invalid value: must be a list of objects")])
+        raise kind.invalid(name, [Cause(_FIELD, "FieldValueTypeInvalid", "Invalid value: must be a list of objects")])
     if len(sent) > MOST_OWNERS:
-        raise invalid(kind, name, [Cause(_FIELD, "FieldValueTooMany", f"Too many: {len(sent)}: must have at most {MOST_OWNERS} items")])
+        raise kind.invalid(name, [Cause(_FIELD, "FieldValueTooMany", f"Too many: {len(sent)}: must have at most {MOST_OWNERS} items")])
     references = [{key: value for key, value in item.items() if key not in _SWITCHES or value is not None} for item in sent]
     if causes := [cause for index, reference in enumerate(references) for cause in _faults(reference, f"{_FIELD}[{index}]")]:
-        raise invalid(kind, name, causes)
+        raise kind.invalid(name, causes)
     return references
 
 

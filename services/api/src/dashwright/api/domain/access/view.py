@@ -158,7 +158,7 @@ def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *
     """Raises Forbidden where the view does not allow ``action`` on the object."""
     if not view.may(action, kind, name, folder):
         what = f'{kind.key} "{name}"' if name else kind.key
-        raise Forbidden(f"{what} is forbidden: {login} needs {action}", details={"name": name, "group": kind.group, "kind": kind.plural})
+        raise Forbidden(f"{what} is forbidden: {login} needs {action}", details=kind.details(name))
 
 
 def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:

@@ -33,6 +33,6 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 
 def _deleted_status(target: Target, name: str, uid: str) -> Response:
-    details = {"name": name, "group": target.kind.group, "kind": target.kind.plural, "uid": uid}
+    details = {**target.kind.details(name), "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Response(200, orjson.dumps(status))

@@ -92,4 +92,4 @@ async def _apply(target: Target, services: Services, call: Call) -> Response:
 
 def _is_about(missing: NotFound, kind: Kind, name: str) -> bool:
     """Whether it is the object itself that is missing, and not the folder it is to lie in."""
-    return missing.details == {"name": name, "group": kind.group, "kind": kind.plural}
+    return missing.details == kind.details(name)

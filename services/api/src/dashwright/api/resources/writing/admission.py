@@ -15,7 +15,7 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.causes import causes_of, sentence
+from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
@@ -53,7 +53,7 @@ def admit(wanted: DesiredObject, namespace: str, settings: AdmissionSettings, st
     if kind.admit is not None:
         kind.admit(draft, settings)
     if draft.causes:
-        raise invalid(kind, wanted.name, draft.causes)
+        raise kind.invalid(wanted.name, draft.causes)
     extract = kind.extract(draft.spec)
     title = _title(wanted, extract, stored, old)
     require_texts(title)
@@ -105,15 +105,6 @@ def require_texts(tree: Any) -> None:
         raise BadRequest(error.message) from error
 
 
-def invalid(kind: Kind, name: str, causes: list[Cause]) -> Invalid:
-    """The text that clients print: ``Repository.provisioning.grafana.app "x" is invalid: …``, several faults in brackets."""
-    return Invalid(
-        f'{kind.kind}.{kind.group} "{name}" is invalid: {sentence(causes)}',
-        causes=causes,
-        details={"name": name, "group": kind.group, "kind": kind.kind},
-    )
-
-
 def _annotations(wanted: DesiredObject) -> dict[str, str]:
     """As given, but that a repository owned it, and with the root folder left out."""
     is_claimed = wanted.annotations.get(MANAGED_BY) == REPOSITORY_MANAGER
@@ -129,6 +120,6 @@ def _validated(kind: Kind, model: type[BaseModel], name: str, part: dict[str, An
         shaped = model.model_validate_json(write_json(part))
     except ValidationError as error:
         causes = [Cause(f"{called}.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise invalid(kind, name, causes) from error
+        raise kind.invalid(name, causes) from error
     result: dict[str, Any] = shaped.model_dump(mode="json", by_alias=True, exclude_none=True)
     return result

@@ -5,7 +5,6 @@ import orjson
 from dashwright.api.domain.access.view import View, is_above_rules
 from dashwright.api.resources.metadata import annotations_of, check_unmanaged, finalizers_of, is_deleting
 from dashwright.api.resources.writing import removal
-from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.stores import folders, lists
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import BadRequest, Cause, Forbidden
@@ -64,7 +63,7 @@ async def check_created(connection: Connection, kind: Kind, namespace: str, limi
 def _check_target(old: StoredObject, target: str) -> None:
     if orjson.loads(old.spec)["sync"]["target"] != target and RepositoryStatus.model_validate_json(old.status or "{}").stats:
         text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it anew"
-        raise invalid(REPOSITORY, old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
+        raise REPOSITORY.invalid(old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
 
 
 async def _check_only_instance(connection: Connection, namespace: str, name: str) -> None:
@@ -74,7 +73,7 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
         for other in page.items:
             if other.name != name and orjson.loads(other.spec)["sync"]["target"] == SyncTarget.INSTANCE:
                 text = f"Forbidden: Another repository is already targeting root: {other.name}"
-                raise invalid(REPOSITORY, name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
+                raise REPOSITORY.invalid(name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
         if page.after is None:
             return
         after = page.after
@@ -97,14 +96,14 @@ async def _check_source(
             field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
             where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"
             said = f'Forbidden: the repository "{name}" has files of this {where} already; choose another, or change or delete that one'
-            raise invalid(REPOSITORY, write.name, [Cause(field, "FieldValueForbidden", said)])
+            raise REPOSITORY.invalid(write.name, [Cause(field, "FieldValueForbidden", said)])
 
 
 def check_finalizers(stored: StoredObject, write: resources.Write) -> None:
     """Raises Invalid where what is being deleted is to wait for more."""
     if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
         text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added}"
-        raise invalid(stored.kind, stored.name, [Cause("metadata.finalizers", "FieldValueForbidden", text)])
+        raise stored.kind.invalid(stored.name, [Cause("metadata.finalizers", "FieldValueForbidden", text)])
 
 
 async def check_delete(

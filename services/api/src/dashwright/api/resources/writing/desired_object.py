@@ -111,9 +111,7 @@ class DeleteResult:
 
 
 def conflict_error(kind: Kind, name: str, why: str) -> Conflict:
-    return Conflict(
-        f'Operation cannot be fulfilled on {kind.key} "{name}": {why}', details={"name": name, "group": kind.group, "kind": kind.plural}
-    )
+    return Conflict(f'Operation cannot be fulfilled on {kind.key} "{name}": {why}', details=kind.details(name))
 
 
 def _mismatch_text(what: str, wanted: str, found: str) -> str:

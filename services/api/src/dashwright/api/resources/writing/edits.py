@@ -8,7 +8,6 @@ import orjson
 
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.resources import metadata
-from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after, recording_deadline
 from dashwright.common.clock import Clock
@@ -151,4 +150,4 @@ def _edited_object(write: Write) -> EditedObject:
 
 def _no_place_error(stored: StoredObject, field: str) -> Exception:
     text = f"Forbidden: the file of a {stored.kind.singular} that a repository manages has no place for it"
-    return invalid(stored.kind, stored.name, [Cause(field, "FieldValueForbidden", text)])
+    return stored.kind.invalid(stored.name, [Cause(field, "FieldValueForbidden", text)])

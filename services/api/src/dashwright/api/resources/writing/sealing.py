@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from dashwright.api.resources.writing.admission import invalid
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.document import read_json, write_json
 from dashwright.common.errors import Cause, Invalid
@@ -89,7 +88,7 @@ def _sent_token(wanted: DesiredObject, kept: str | None) -> SecureValue:
         secure = RepositorySecure.model_validate_json(write_json(wanted.secure))
     except ValidationError as error:
         causes = [Cause(f"secure.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise invalid(REPOSITORY, wanted.name, causes) from error
+        raise REPOSITORY.invalid(wanted.name, causes) from error
     given = secure.token or SecureValue()
     if given.create and given.remove:
         raise _forbidden(wanted, "secure.token.remove", "create is given as well; leave one of them out")
@@ -99,7 +98,7 @@ def _sent_token(wanted: DesiredObject, kept: str | None) -> SecureValue:
 
 
 def _forbidden(wanted: DesiredObject, field: str, text: str) -> Invalid:
-    return invalid(REPOSITORY, wanted.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
+    return REPOSITORY.invalid(wanted.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
 
 
 def _without_token(annotations: Mapping[str, str]) -> Mapping[str, str]:
