@@ -65,7 +65,7 @@ async def test_a_tree_has_every_folder_and_every_list_of_its_namespace(database:
     await write(database, "x", namespace="org-2")
     await close(database, "b")
     await close(database, "d")
-    tree = (await Trees(database, feed).of("default")).tree
+    tree = (await Trees(database, feed).get("default")).tree
     assert tree.parents == {"a": None, "b": "a", "c": "b"}
     assert tree.lists == {("folders", "b"): [], ("dashboards", "d"): []}
     assert tree.path("c") == ("c", "b", "a")
@@ -74,33 +74,33 @@ async def test_a_tree_has_every_folder_and_every_list_of_its_namespace(database:
 async def test_a_tree_is_remembered_until_something_is_heard(database: Database, feed: Heard) -> None:
     """Of its namespace, or of any; and not at all while nothing is heard."""
     trees = Trees(database, feed)
-    first = await trees.of("default")
-    assert await trees.of("default") is first
-    await trees.of("org-2")
+    first = await trees.get("default")
+    assert await trees.get("default") is first
+    await trees.get("org-2")
     feed.tell("org-2")
-    assert await trees.of("default") is first
+    assert await trees.get("default") is first
     assert len(trees) == 1
     for namespace in ("default", None):
         feed.tell(namespace)
-        again = await trees.of("default")
+        again = await trees.get("default")
         assert again is not first
         first = again
     feed.is_listening = False
-    assert await trees.of("default") is not first
-    assert await trees.of("default") is not await trees.of("default")
+    assert await trees.get("default") is not first
+    assert await trees.get("default") is not await trees.get("default")
 
 
 async def test_what_was_read_before_a_change_is_not_remembered_after_it(database: Database, feed: Heard) -> None:
     """Nor does who asks after the change share a reading from before it; who asks at the same time shares one."""
     trees = Trees(database, feed)
-    before = [asyncio.create_task(trees.of("default")) for _ in range(3)]
+    before = [asyncio.create_task(trees.get("default")) for _ in range(3)]
     await asyncio.sleep(0)
     feed.tell("default")
-    after = await trees.of("default")
+    after = await trees.get("default")
     found = await asyncio.gather(*before)
     assert len({id(each) for each in found}) == 1
     assert after is not found[0]
-    assert await trees.of("default") is after
+    assert await trees.get("default") is after
 
 
 async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard) -> None:
@@ -109,12 +109,12 @@ async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard
         for name in "ab":
             await write(database, name, namespace=namespace)
     trees = Trees(database, feed, largest=4)
-    first = await trees.of("default")
-    await trees.of("org-2")
-    assert await trees.of("default") is first
-    await trees.of("org-3")
+    first = await trees.get("default")
+    await trees.get("org-2")
+    assert await trees.get("default") is first
+    await trees.get("org-3")
     assert len(trees) == 2
-    assert await trees.of("default") is first
+    assert await trees.get("default") is first
 
 
 async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, feed: Heard) -> None:

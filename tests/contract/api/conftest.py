@@ -131,7 +131,7 @@ def _password_hash() -> str:
 def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> None:
     """Lets passwords be hashed at next to no cost: what they cost in service has laws of its own."""
     monkeypatch.setattr(passwords, "_HASHER", LIGHT)
-    monkeypatch.setattr(passwords, "_nobody", lambda: _password_hash)
+    monkeypatch.setattr(passwords, "_dummy_hash", lambda: _password_hash)
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ async def test_a_watcher_is_told_when_its_time_is_up_and_broken_off_if_it_stays(
     for each in (staying, gone):
         turns.add(each, seconds=5, bookmarks=False)
     stuck = asyncio.create_task(asyncio.Event().wait())
-    staying.held_by(stuck)
+    staying.attach(stuck)
     await asyncio.sleep(4)
     assert staying.take() == Wake.NOTHING
     await asyncio.sleep(2)

@@ -28,7 +28,7 @@ async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryClient) 
         await may_end.wait()
         recorded.set()
 
-    with pytest.raises(DeadlineExceeded, match="look whether it has come"):
+    with pytest.raises(DeadlineExceeded, match="check if it was made"):
         await worker.complete(change, deadline=asyncio.get_running_loop().time())
     may_end.set()
     async with asyncio.timeout(5):

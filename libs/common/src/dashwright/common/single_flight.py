@@ -1,4 +1,4 @@
-"""Work that several callers ask for at the same time is done once."""
+"""Single flight: concurrent callers with the same key share one execution."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Hashable
@@ -9,13 +9,13 @@ Value = TypeVar("Value")
 
 
 class SingleFlight(Generic[Key, Value]):
-    """Runs work under a key, and lets all who ask for that key meanwhile have its outcome. A caller that goes takes nothing from them."""
+    """Executions in progress by key. A caller that joins gets the result of the running one; cancelling a caller does not end it."""
 
     def __init__(self) -> None:
         self._under_way: dict[Key, asyncio.Task[Value]] = {}
 
     async def once(self, key: Key, work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
-        """Raises what the work raises."""
+        """Return the result of ``work``, or of the execution in progress under ``key``. Raises what the work raises."""
         task = self._under_way.get(key)
         if task is None:
             task = asyncio.create_task(work())
@@ -26,4 +26,4 @@ class SingleFlight(Generic[Key, Value]):
     def _done(self, key: Key, done: asyncio.Task[Value]) -> None:
         del self._under_way[key]
         if not done.cancelled():
-            done.exception()  # marks it as seen, also where every caller has gone
+            done.exception()  # Marks it as retrieved: asyncio would log it if every caller was cancelled.

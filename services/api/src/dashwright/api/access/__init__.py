@@ -1,1 +1,1 @@
-"""Who may do what with which folder, dashboard and library panel."""
+"""Access to folders, dashboards and library panels: rules, trees of folders, and views of callers."""

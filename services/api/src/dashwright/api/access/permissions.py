@@ -1,4 +1,4 @@
-"""Rules of access on folders and dashboards: shown, replaced, and set one by one. Who has level Admin on an object may do so."""
+"""Access rules of folders and dashboards: read, replaced as a list, and set one by one. This needs level Admin on the object."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -22,32 +22,30 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import resources
 
 BY_ROLE: Final[Rules] = (Rule(Level.EDIT, role=Role.EDITOR), Rule(Level.VIEW, role=Role.VIEWER))
-"""What holds at the root where nobody has set anything."""
+"""Access at the root by default, without a rule list on the object."""
 
 _MISSING: Final[Mapping[Kind, str]] = {FOLDER: "folder not found", DASHBOARD: "Dashboard not found"}
 _MOST: Final = 1000
-"""Rules of one object."""
+"""The most rules of one object."""
 
 
 @dataclass(frozen=True, slots=True)
 class EffectiveRule:
-    """A rule that holds for an object. ``source`` is the folder above that it is set on, None where it is set on the object itself or
-    on nothing; ``stored`` is None of what holds by default.
-    """
+    """A rule that applies to an object."""
 
     rule: Rule
-    stored: StoredRule | None
+    stored: StoredRule | None  #: None for a default rule.
     is_inherited: bool
-    source: Ancestor | None = None
+    source: Ancestor | None = None  #: The folder above that the rule is set on; None for a rule of the object itself and for a default.
 
 
 def update_event(kind: Kind) -> str:
-    """What the audit calls a change of rules."""
+    """Return the audit event of a change of rules."""
     return event_of(kind, "permissions.update")
 
 
 class Permissions:
-    """Answers and changes the rules of objects in the caller's organization."""
+    """Use cases on the access rules of objects in the caller's organization."""
 
     def __init__(self, database: Database, policy: AccessPolicy) -> None:
         self._database = database
@@ -56,10 +54,10 @@ class Permissions:
     async def listed(
         self, caller: Identity, kind: Kind, name: str, number: int | None = None
     ) -> tuple[ProtectedObject, Sequence[EffectiveRule]]:
-        """The object, and every rule that holds for it: its own first, then those of the folders above, the nearest first.
+        """Return the object and every rule that applies to it: its own first, then those of the folders above, the nearest first.
 
-        Where it has none of its own, that Admins may do everything comes first. The name of a folder that the caller may not read is
-        not told. Raises NotFound, and Forbidden.
+        Without rules of its own, the first one is the default that Admins may do everything. The source is empty if the caller may
+        not read that folder. Raises NotFound and Forbidden.
         """
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)
@@ -68,18 +66,18 @@ class Permissions:
             _check(view, "read", kind, guarded)
             way = [] if guarded.folder is None else await folders.ancestors(connection, namespace, guarded.folder)
             lists = await access.rules(connection, namespace, [(kind.plural, guarded.name), *((FOLDER.plural, step.name) for step in way)])
-        return guarded, _shown(view, (kind.plural, guarded.name), way, lists)
+        return guarded, _effective_rules(view, (kind.plural, guarded.name), way, lists)
 
     async def replace(self, actor: Actor, caller: Identity, kind: Kind, name: str, wanted: Rules, number: int | None = None) -> None:
-        """Makes these the object's own rules. Raises NotFound, Forbidden, and BadRequest for who is not in the organization."""
+        """Replace the object's own rules. Raises NotFound, Forbidden, and BadRequest for users and teams outside the organization."""
         async with self._changing(caller, kind, name, number) as (connection, guarded, own):
             await _check_holders(connection, actor.org_id, wanted)
             await _write(connection, actor, kind, caller.namespace, guarded, own, wanted)
 
     async def set_one(self, actor: Actor, caller: Identity, kind: Kind, name: str, wanted: Rule) -> None:
-        """Gives one user, team or role a level on an object, NONE takes it away. Raises as ``replace``.
+        """Give one user, team or role a level on an object; NONE removes it. Raises what ``replace`` raises.
 
-        The first rule of an object at the root stands beside what the roles have there without it.
+        The first rule of an object at the root is added to the defaults of the roles, which would otherwise be lost.
         """
         async with self._changing(caller, kind, name) as (connection, guarded, own):
             await _check_holders(connection, actor.org_id, [wanted])
@@ -95,7 +93,7 @@ class Permissions:
     async def _changing(
         self, caller: Identity, kind: Kind, name: str, number: int | None = None
     ) -> AsyncIterator[tuple[Connection, ProtectedObject, Rules | None]]:
-        """A transaction under the lock of objects, the object, and the rules of its own, None where it has no list."""
+        """Open a transaction under the lock of objects. Yield it with the object and its own rules, None if it has no list."""
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)
         try:
@@ -111,17 +109,19 @@ class Permissions:
 
 
 def check_rules(wanted: Rules) -> None:
-    """Raises BadRequest where somebody is named twice, or there are too many."""
+    """Raise BadRequest for too many rules, or for two rules about one user, team or role."""
     if len(wanted) > _MOST:
-        raise BadRequest(f"{len(wanted)} rules are too many: at most {_MOST} may stand on one object; make teams of users")
+        raise BadRequest(f"{len(wanted)} rules are too many: one object may have at most {_MOST}; make teams of users")
     seen: set[tuple[object, ...]] = set()
     for rule in wanted:
         if rule[1:] in seen:
-            raise BadRequest(f"{_said(rule).partition(' ')[0]} is named twice; one user, team or role has one level")
+            raise BadRequest(f"{_rule_text(rule).partition(' ')[0]} is named twice; one user, team or role has one level")
         seen.add(rule[1:])
 
 
-def _shown(view: View, listed: ObjectKey, way: Sequence[Ancestor], lists: Mapping[ObjectKey, Sequence[StoredRule]]) -> list[EffectiveRule]:
+def _effective_rules(
+    view: View, listed: ObjectKey, way: Sequence[Ancestor], lists: Mapping[ObjectKey, Sequence[StoredRule]]
+) -> list[EffectiveRule]:
     own = lists.get(listed)
     found = [EffectiveRule(each.rule, each, is_inherited=False) for each in own or ()]
     if own is None:
@@ -139,11 +139,10 @@ def _shown(view: View, listed: ObjectKey, way: Sequence[Ancestor], lists: Mappin
 async def _write(
     connection: Connection, actor: Actor, kind: Kind, namespace: str, guarded: ProtectedObject, own: Rules | None, wanted: Rules
 ) -> None:
-    """What changes nothing leaves neither event nor mark."""
     if own is not None and set(own) == set(wanted):
         return
     await access.replace(connection, kind, namespace, guarded, wanted)
-    what, details = subject_of(kind, guarded.name), {"rules": [_said(rule) for rule in wanted]}
+    what, details = subject_of(kind, guarded.name), {"rules": [_rule_text(rule) for rule in wanted]}
     await audit.record(connection, actor, update_event(kind), what, org_id=actor.org_id, details=details)
 
 
@@ -169,7 +168,7 @@ async def _check_holders(connection: Connection, org_id: int, wanted: Rules) -> 
         raise BadRequest("team not found")
 
 
-def _said(rule: Rule) -> str:
-    """``team:7 Edit``."""
+def _rule_text(rule: Rule) -> str:
+    """Return a rule as text, such as ``team:7 Edit``."""
     whom = f"role:{rule.role}" if rule.role is not None else f"team:{rule.team_id}" if rule.team_id else f"user:{rule.user_id}"
     return f"{whom} {rule.level.name.capitalize()}"

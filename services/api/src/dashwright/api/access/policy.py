@@ -1,4 +1,4 @@
-"""The views of callers, made of the rules of access and the tree of folders."""
+"""The access policy: views of callers, from access rules and the tree of folders."""
 
 from typing import Final
 
@@ -12,54 +12,55 @@ from dashwright.common.stores import changes
 from dashwright.common.stores.resources import StoredObject
 
 _MOST_VIEWS: Final = 1000
-"""Callers whose view on one tree is kept."""
+"""Views that are cached for one tree."""
 
 
 class AccessPolicy:
-    """Makes the view of a caller on a namespace."""
+    """Views of callers on namespaces, cached with the tree of the namespace."""
 
     def __init__(self, database: Database, feed: Feed) -> None:
         self._database = database
         self._trees = Trees(database, feed)
 
     async def view(self, identity: Identity, namespace: str) -> View:
-        """What a caller, as the namespace's organization sees them, may do with its objects. Raises Unavailable.
+        """Return the caller's view on the objects of a namespace. Raises Unavailable.
 
-        Ask before a transaction, not inside: it may need a connection of its own.
+        ``identity`` is the caller as a member of the namespace's organization. Call this before a transaction, not inside: it may
+        need a second connection, and concurrent requests that hold one each could then wait for each other.
         """
         if is_above_rules(identity):
             return View(identity)
-        known = await self._trees.of(namespace)
+        cached = await self._trees.get(namespace)
         key = (identity.uid, identity.role, identity.user_id, identity.teams, frozenset(identity.granted.items()))
-        view = known.views.get(key)
+        view = cached.views.get(key)
         if view is None:
-            if len(known.views) >= _MOST_VIEWS:
-                known.views.clear()
-            view = known.views[key] = View(identity, known.tree)
+            if len(cached.views) >= _MOST_VIEWS:
+                cached.views.clear()
+            view = cached.views[key] = View(identity, cached.tree)
         return view
 
     async def view_on(self, identity: Identity, namespace: str, folder: str | None) -> View:
-        """The same, of somebody who asks for what lies in ``folder`` (None: at the root). Raises Unavailable."""
+        """Return the caller's view for an object in ``folder`` (None: at the root), reloaded for an unknown folder. Raises Unavailable."""
         view = await self.view(identity, namespace)
         if folder is None or view.knows(folder):
             return view
-        self.forget(namespace)  # a new folder, which this gateway has not heard of yet
+        self.forget(namespace)  # The folder may be new, and its notification still on its way.
         return await self.view(identity, namespace)
 
     async def demand(self, identity: Identity, action: str, stored: StoredObject) -> View:
-        """The caller's view on where a stored object lies. Raises Forbidden where it does not allow ``action`` on it, and Unavailable."""
+        """Return the caller's view for a stored object. Raises Forbidden if it does not permit ``action`` on it, and Unavailable."""
         view = await self.view_on(identity, stored.namespace, stored.folder)
         demand(view, action, stored.kind, stored.name, stored.folder, login=identity.login)
         return view
 
     async def holds(self, identity: Identity, action: str) -> bool:
-        """Whether a caller may do ``action`` on any object of their organization that lies in folders, be it one to come."""
+        """Return whether a caller may do ``action`` on at least one object in folders, existing or new, of their organization."""
         return (await self.view(identity, identity.namespace)).holds(action)
 
     async def check_since(self, identity: Identity, namespace: str, version: int) -> None:
-        """Raises Gone where what was at a version cannot be judged by what the caller may see now: rules went, or folders, or moved.
+        """Raise Gone if access in a namespace has changed since a version: rules or folders were removed or moved.
 
-        Ask for the view first: what it does not know of yet is found here.
+        Objects as of that version cannot be judged by the rules of now. Get the view first: changes after it are found here.
         """
         if is_above_rules(identity):
             return
@@ -69,5 +70,5 @@ class AccessPolicy:
             raise Gone(f"who may see objects has changed since resource version {version}; list again, and go on from there")
 
     def forget(self, namespace: str) -> None:
-        """Told by this gateway's own writes of folders and rules, before they are answered."""
+        """Drop the tree of a namespace. This gateway's writes of folders and rules call this before their response is sent."""
         self._trees.forget(namespace)

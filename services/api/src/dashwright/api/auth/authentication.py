@@ -1,4 +1,4 @@
-"""The gate, composed: everything that turns credentials into callers, and forgets them in time."""
+"""Composition of authentication: schemes, password and key hashes, the login throttle and the identity cache."""
 
 import asyncio
 from contextlib import AsyncExitStack, suppress
@@ -19,25 +19,22 @@ from dashwright.common.settings import Settings
 
 _CHANNEL = "identity"
 _PATIENCE = 5.0
-"""Seconds that a start waits until changed rights are heard: whoever watches from before that has to come again when they are."""
+"""Seconds to wait at startup for notifications of changed rights. Watches opened earlier are closed once notifications arrive."""
 
 
 class Authentication:
-    """Passwords, keys and tokens over one database.
-
-    ``identities`` is what use cases tell of changed rights, ``passwords``, ``throttle`` and ``key_hashes`` are for those that take or make
-    credentials themselves, ``last_used`` is to be flushed now and then.
-    """
+    """Authentication of callers against the accounts and keys of one database."""
 
     def __init__(self, settings: Settings, database: Database, clock: Clock, failed: FailedLoginObserver = ignore_failed_login) -> None:
         self._database = database
         self._listening = AsyncExitStack()
-        self.identities = IdentityCache(clock)
+        self.identities = IdentityCache(clock)  #: Use cases that change rights invalidate its entries.
         self.passwords = Passwords()
         self.key_hashes = KeyHashes()
         self.throttle = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
-        self.last_used = LastUseTimes(database, clock)
+        self.last_used = LastUseTimes(database, clock)  #: Housekeeping writes these in batches.
         accounts = UserAccounts(database)
+        # A throttle of its own: unknown tokens from an address do not refuse the password logins from there.
         unknown_tokens = LoginThrottle(settings.login_attempts, settings.login_window_seconds)
         bearer = BearerAuthenticator(KeyLookup(database), self.key_hashes, unknown_tokens, self.identities, clock)
         is_weak = settings.is_weak_password if settings.is_exposed else _is_never_weak
@@ -47,20 +44,21 @@ class Authentication:
         self.authenticator = Schemes({"basic": basic, "bearer": bearer}, accounts, self.identities, self.last_used)
 
     async def start(self) -> None:
-        """Begins to hear of changed rights, and waits a little for the connection for that; until it stands, nobody is remembered."""
+        """Start listening for changed rights, and wait up to 5 seconds for the connection. Nothing is cached until it is open."""
         begun = asyncio.Event()
 
         def begin() -> None:
             self.identities.begin()
             begun.set()
 
-        heard = self._database.listen(_CHANNEL, self.identities.forget, begin, self.identities.suspend)
-        await self._listening.enter_async_context(heard)
+        listener = self._database.listen(_CHANNEL, self.identities.forget, begin, self.identities.suspend)
+        await self._listening.enter_async_context(listener)
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
                 await begun.wait()
 
     async def stop(self) -> None:
+        """Stop listening and close the thread pools."""
         await self._listening.aclose()
         self.passwords.close()
         self.key_hashes.close()

@@ -1,4 +1,4 @@
-"""The Basic scheme: a login or e-mail and its password, or the word ``api_key`` and a token."""
+"""Basic authentication: a login or e-mail with its password, or the word ``api_key`` with a token."""
 
 import base64
 import binascii
@@ -23,64 +23,81 @@ log = structlog.get_logger()
 
 _TOKEN_LOGIN: Final = "api_key"  # noqa: S105
 _VERIFIED_SECONDS: Final = 300.0
+"""Seconds after its last use for which a verified password needs no new hash."""
 _MUST_CHANGE: Final = (
-    "This password is too weak for a server that strangers can reach; set another by PUT /api/user/password "
+    "This password is too weak for a server that other hosts can reach; set another by PUT /api/user/password "
     '{"oldPassword": …, "newPassword": …}, and log in with that'
 )
 _LONGEST_LOGIN: Final = 190
-"""Characters of a login that are logged; none on record is longer."""
+"""Characters of a login that are logged; stored logins are not longer."""
 
 
 class Account(Protocol):
-    """What is on record of a login. ``identity`` is None where the account is no member of the wanted organization."""
+    """A stored account, as the Basic scheme needs it."""
 
     @property
-    def user_id(self) -> int: ...
+    def user_id(self) -> int:
+        """The user's id."""
+        ...
 
     @property
-    def login(self) -> str: ...
+    def login(self) -> str:
+        """The user's login."""
+        ...
 
     @property
-    def password_hash(self) -> str | None: ...
+    def password_hash(self) -> str | None:
+        """The stored hash; None for an account without password."""
+        ...
 
     @property
-    def salt(self) -> str | None: ...
+    def salt(self) -> str | None:
+        """The salt of a hash from an imported database; None if the hash includes its salt."""
+        ...
 
     @property
-    def is_disabled(self) -> bool: ...
+    def is_disabled(self) -> bool:
+        """True if the account may not log in."""
+        ...
 
     @property
-    def identity(self) -> Identity | None: ...
+    def identity(self) -> Identity | None:
+        """The caller in the requested organization; None if the account is not a member of it."""
+        ...
 
 
 class Accounts(Protocol):
-    """The accounts on record."""
+    """The store of accounts."""
 
     async def find(self, login: str, org_id: int | None) -> Account | None:
-        """By login or e-mail, in any case of letters, as member of one organization or of its current one."""
+        """Return the account with a login or e-mail, compared case-insensitively, in an organization (None: its current one)."""
+        ...
 
     async def replace_password(self, user_id: int, *, old: str, new: str) -> bool:
-        """Stores a new hash, without salt, where ``old`` is still the stored one."""
+        """Replace the hash ``old`` by ``new`` and clear the salt. Return False if ``old`` is not the stored hash any more."""
+        ...
 
 
 class FailedLoginObserver(Protocol):
-    """Hears of failed logins: the first of a login from an address within the window, and the one after which it is refused."""
+    """A callback for failed logins of one login from one address.
 
-    def __call__(self, user_id: int | None, login: str, address: str, failures: int) -> None: ...
+    It is called for the first failure within the window, and for the failure after which further attempts are refused.
+    """
+
+    def __call__(self, user_id: int | None, login: str, address: str, failures: int) -> None:
+        """Record the ``failures``-th failed login of a window; an unknown login has no ``user_id``."""
 
 
 def ignore_failed_login(user_id: int | None, login: str, address: str, failures: int) -> None:
-    """Keep no record."""
+    """Ignore a failed login."""
 
 
 class BasicAuthenticator:
-    """Checks passwords. ``tokens`` takes tokens sent in place of passwords; without ``is_open`` nothing else is taken.
+    """Authenticator for logins with passwords.
 
-    That a password fits a hash is remembered for minutes after its last use, and counts only while the account still has that hash;
-    no password is kept. Such a credential costs no hash, and no throttle holds it up where it was used lately; elsewhere it does, or a
-    login that is in use could be guessed at without end. Whoever is refused by the throttle reads and waits the same as for a wrong
-    password. A hash of an imported database is replaced once its password is known. A password that ``is_weak`` (with the login) lets its
-    user change it, and nothing else.
+    A verified password is cached by digest for 5 minutes after its last use, and only as long as the account keeps that hash. No
+    password is stored. A cached credential needs no hash. The throttle does not apply to it at addresses where it was used lately.
+    A caller refused by the throttle gets the same response, in the same time, as for a wrong password.
     """
 
     def __init__(
@@ -94,6 +111,11 @@ class BasicAuthenticator:
         is_weak: Callable[[str, str], bool] = lambda _password, _login: False,
         failed: FailedLoginObserver = ignore_failed_login,
     ) -> None:
+        """Create the authenticator.
+
+        ``tokens`` checks tokens that are sent in place of passwords; without ``is_open`` only these are accepted. A password for
+        which ``is_weak(password, login)`` is true permits only its own change. ``failed`` is called for failed logins.
+        """
         self._is_weak = is_weak
         self._failed = failed
         self._accounts = accounts
@@ -107,6 +129,10 @@ class BasicAuthenticator:
         self._checks: SingleFlight[tuple[bytes, str | None], bool] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        """Return the caller with these credentials.
+
+        Raises Unauthorized for wrong ones, Forbidden for a weak password that must be changed, TooManyRequests and Unavailable.
+        """
         decoded = _decode(credentials.authorization)
         if decoded is not None and decoded[0] == _TOKEN_LOGIN and self._tokens is not None:
             return await self._tokens.check(decoded[1], credentials.address, org_id)
@@ -118,11 +144,12 @@ class BasicAuthenticator:
         account = await self._accounts.find(login, org_id)
         digest = self._digests.of(f"{login}:{password}")
         place = self._digests.of(f"{client_network(credentials.address)} {login}:{password}")
-        # Failures are counted for whom they are about, by whatever name.
-        whom = login if account is None else account.login
-        if account is None or not self._knows(account, digest) or not self._may_try(whom, credentials.address, place):
+        # Login and e-mail of one account share their failures, or guessing by both would double the attempts.
+        counted_login = login if account is None else account.login
+        # The throttle applies at other addresses even to a verified password, or a login in use could be guessed without limit.
+        if account is None or not self._knows(account, digest) or not self._may_try(counted_login, credentials.address, place):
             stored = None if account is None else account.password_hash
-            guess = partial(self._guess, account, whom, password, credentials.address, digest)
+            guess = partial(self._guess, account, counted_login, password, credentials.address, digest)
             if not await self._checks.once((place, stored), guess):
                 raise _refused()
         assert account is not None
@@ -144,19 +171,17 @@ class BasicAuthenticator:
         return not self._throttle.refuses(login, address) or self._used_at.get(place) is not None
 
     async def _guess(self, account: Account | None, login: str, password: str, address: str, digest: bytes) -> bool:
-        """Whether the password fits an account that may log in. Raises TooManyRequests.
-
-        Counted as failed before it is checked, so that of guesses made at once no more are checked than one after the other.
-        """
+        """Return whether the password fits an account that may log in. Raises TooManyRequests."""
         is_suspect = self._throttle.suspects(address)
         is_refused = self._throttle.refuses(login, address)
+        # Counted as failed before the check: otherwise concurrent guesses would all pass the throttle.
         failures = None if is_refused else self._throttle.failed(login, address)
         possible = None if account is None or account.is_disabled or is_refused else account
         try:
             fits = await self._check(possible, password, digest, is_suspect=is_suspect)
         except (TooManyRequests, Unavailable):
             if not is_refused:
-                self._throttle.unmade(login, address)
+                self._throttle.take_back(login, address)
             raise
         if fits:
             self._throttle.succeeded(login, address)
@@ -167,23 +192,23 @@ class BasicAuthenticator:
         return fits
 
     async def _check(self, account: Account | None, password: str, digest: bytes, *, is_suspect: bool) -> bool:
-        """Costs the same for every account, and for none."""
+        """Return whether the password fits, in the same time for every account and without one."""
         stored, salt = (None, None) if account is None else (account.password_hash, account.salt)
         fits = await self._passwords.verify(stored, password, salt=salt, is_suspect=is_suspect)
         if not fits or account is None or stored is None:
             return False
-        self._verified.put(digest, await self._renewed(account, stored, password))
+        self._verified.put(digest, await self._current_hash(account, stored, password))
         return True
 
-    async def _renewed(self, account: Account, stored: str, password: str) -> str:
-        """The hash that is stored from now on: a new one where the old one was made elsewhere or by weaker settings."""
+    async def _current_hash(self, account: Account, stored: str, password: str) -> str:
+        """Return the hash stored from now on: a new one if the old one was imported or made with weaker settings."""
         if not self._passwords.is_outdated(stored):
             return stored
         try:
             hashed = await self._passwords.hash(password)
             is_replaced = await self._accounts.replace_password(account.user_id, old=stored, new=hashed)
         except (TooManyRequests, Unavailable) as error:
-            log.info("password_kept_its_old_hash", user_id=account.user_id, error=error.message)
+            log.info("password_hash_not_renewed", user_id=account.user_id, error=error.message)
             return stored
         log.info("password_hash_renewed", user_id=account.user_id)
         return hashed if is_replaced else stored

@@ -1,4 +1,4 @@
-"""The Bearer scheme: service-account tokens, and legacy API keys, which keep working as they were made."""
+"""Bearer authentication: service-account tokens, and legacy API keys in the format of existing clients."""
 
 import hmac
 from typing import Final, Protocol
@@ -20,40 +20,54 @@ from dashwright.common.single_flight import SingleFlight
 log = structlog.get_logger()
 
 _HASH_SECONDS: Final = 300.0
+"""Seconds for which the hash of a known credential is cached."""
+
 _UNKNOWN_SECONDS: Final = 60.0
+"""Seconds for which an unknown credential is refused without a query."""
 
 
 class Key(Protocol):
-    """What is on record of a key or token. ``identity`` is its holder in the key's own organization; ``is_disabled``: the account."""
+    """A stored key or token."""
 
     @property
-    def stored(self) -> str: ...
+    def stored(self) -> str:
+        """The stored hash."""
+        ...
 
     @property
-    def is_revoked(self) -> bool: ...
+    def is_revoked(self) -> bool:
+        """True for a revoked key."""
+        ...
 
     @property
-    def is_disabled(self) -> bool: ...
+    def is_disabled(self) -> bool:
+        """True if the service account of the key is disabled."""
+        ...
 
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity:
+        """The holder of the key, in the key's own organization."""
+        ...
 
 
 class Keys(Protocol):
-    """The keys on record."""
+    """The store of keys and tokens."""
 
-    async def by_hash(self, stored: str) -> Key | None: ...
+    async def by_hash(self, stored: str) -> Key | None:
+        """Return the token with a stored hash."""
+        ...
 
     async def by_name(self, org_id: int, name: str) -> Key | None:
-        """Of an organization, whether or not it was handed over to a service account."""
+        """Return the legacy key with a name in an organization, also if it was migrated to a service account."""
+        ...
 
 
 class BearerAuthenticator:
-    """Checks keys and tokens.
+    """Authenticator for tokens and legacy keys.
 
-    The hash of a credential that was found is remembered for minutes after its last use, so that only the row is read again. One that
-    was not found is refused without a look until something changes, for a minute at most. Hashing is what an unknown token costs us:
-    an address that has sent too many is refused before, with 429. Whoever was let in lately is not.
+    The hash of a known credential is cached for 5 minutes after its last use, so that only its row is read again. An unknown one is
+    refused without a query until some right changes, for a minute at most. Hashing is the cost of an unknown token. An address that
+    has sent too many of them gets 429 before the hash is computed, except for credentials whose hash is cached.
     """
 
     def __init__(self, keys: Keys, hashes: KeyHashes, throttle: LoginThrottle, identities: IdentityCache, clock: Clock) -> None:
@@ -68,12 +82,14 @@ class BearerAuthenticator:
         self._hashing: SingleFlight[bytes, str] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        """Return the holder of the token in the ``Authorization`` header. Raises what ``check`` raises."""
         return await self.check(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
 
     async def check(self, text: str, address: str, org_id: int | None) -> Identity:
-        """The holder of a key or token. Raises Unauthorized with an identifier that says why, or TooManyRequests."""
+        """Return the holder of a key or token. Raises Unauthorized, whose message id gives the reason, or TooManyRequests."""
         material = key_material.read(text)
         digest = self._digests.of(text)
+        # Read before the query: a key created while it runs moves the epoch, and is then not taken for unknown.
         epoch = self._identities.epoch
         if material is None or (self._identities.is_listening and self._unknown.get(digest) == epoch):
             raise _invalid()

@@ -1,6 +1,6 @@
-"""Who was identified a moment ago: remembered for seconds, forgotten at once when a right changes, never remembered too late.
+"""A cache of identified callers for a few seconds, invalidated immediately when a right changes.
 
-Why it is built this way: docs/decisions/0004-identity-memory.md.
+docs/decisions/0004-identity-memory.md gives the reasons for this design.
 """
 
 import time
@@ -12,36 +12,39 @@ from dashwright.common.clock import Clock
 from dashwright.common.identity import Identity
 
 EVERYBODY: Final = "all"
+"""The subject of an invalidation of all identities."""
+
 _SIZE: Final = 10_000
 _SECONDS: Final = 5.0
 
 
 class IdentityInvalidation(Protocol):
-    """What a use case that changed rights calls after its commit and before it answers; other gateways hear it from the database.
+    """The port by which a use case reports changed rights, after its commit and before its response.
 
-    ``subject`` is ``user:5`` (also for a service account), ``key:7``, ``org:2`` or ``all``.
+    Other gateways are notified by the database.
     """
 
-    def forget(self, subject: str) -> None: ...
+    def forget(self, subject: str) -> None:
+        """Drop the identities of a subject: ``user:5`` (also a service account), ``key:7``, ``org:2`` or ``all``."""
 
 
 class _Entry(NamedTuple):
-    until: float
+    until: float  #: End of the entry, by the monotonic clock.
     identity: Identity
-    subjects: tuple[str, ...]
+    subjects: tuple[str, ...]  #: Subjects whose invalidation drops the entry.
 
 
 class IdentityCache:
-    """Identities by a digest of what they were found by, each for at most ``seconds``.
+    """A cache of identities by digest of their credentials, each for at most ``seconds``.
 
-    Nothing is remembered but while changes are heard: between ``begin`` and ``suspend``. ``epoch`` moves with everything that is
-    forgotten: what was looked up before is not remembered after. Whom it knew when hearing ended is told for the rest of their seconds
-    to those who cannot look: while the database is away. ``clock`` is for the expiry of keys, ``monotonic`` for ages.
+    It caches only while change notifications arrive, that is between ``begin`` and ``suspend``. Entries that were cached before
+    ``suspend`` are available from ``last_known`` for the rest of their time, for use while the database is unavailable.
     """
 
     def __init__(
         self, clock: Clock, *, size: int = _SIZE, seconds: float = _SECONDS, monotonic: Callable[[], float] = time.monotonic
     ) -> None:
+        """Create an empty cache. ``clock`` decides the expiry of keys, ``monotonic`` the age of entries in seconds."""
         self._clock = clock
         self._size = size
         self._seconds = seconds
@@ -49,19 +52,20 @@ class IdentityCache:
         self._entries: OrderedDict[bytes, _Entry] = OrderedDict()
         self._by_subject: dict[str, set[bytes]] = {}
         self._forgotten: list[Callable[[str], None]] = []
+        #: Moves with every invalidation. A lookup that began in an earlier epoch may have read a right that has changed since.
         self.epoch = 0
         self.is_listening = False
 
     def get(self, digest: bytes) -> Identity | None:
-        """Whom the digest stands for; None too when the key they came with has expired meanwhile."""
+        """Return the cached identity, or None; also None if its key has expired since."""
         return self._fresh(digest) if self.is_listening else None
 
     def last_known(self, digest: bytes) -> Identity | None:
-        """The same, also while changes are not heard: only for whoever has tried to look and could not."""
+        """Return the cached identity even while no notifications arrive. Call it only after a lookup failed with Unavailable."""
         return self._fresh(digest)
 
     def put(self, digest: bytes, identity: Identity, *, epoch: int) -> None:
-        """Remembers whom a look-up found that began at ``epoch``; nothing when something was forgotten since."""
+        """Cache the result of a lookup that began in ``epoch``, unless something was invalidated since."""
         self.drop(digest)
         if epoch != self.epoch or not self.is_listening:
             return
@@ -73,7 +77,7 @@ class IdentityCache:
             self._by_subject.setdefault(subject, set()).add(digest)
 
     def drop(self, digest: bytes) -> None:
-        """Forgets what one digest stands for."""
+        """Drop one entry."""
         entry = self._entries.pop(digest, None)
         if entry is None:
             return
@@ -83,42 +87,44 @@ class IdentityCache:
             if not digests:
                 del self._by_subject[subject]
 
-    def on_forgotten(self, heard: Callable[[str], None]) -> None:
-        """``heard`` is told each subject that is forgotten, remembered or not."""
-        self._forgotten.append(heard)
+    def on_forgotten(self, callback: Callable[[str], None]) -> None:
+        """Call ``callback`` with each invalidated subject, cached or not."""
+        self._forgotten.append(callback)
 
     def forget(self, subject: str) -> None:
-        """Forgets every identity the subject is part of."""
+        """Drop every identity that the subject is part of."""
         if subject == EVERYBODY:
             self.forget_all()
             return
         self.epoch += 1
-        self._tell(subject)
+        self._notify(subject)
         for digest in tuple(self._by_subject.get(subject, ())):
             self.drop(digest)
 
     def forget_all(self) -> None:
+        """Drop all identities."""
         self.epoch += 1
-        self._tell(EVERYBODY)
+        self._notify(EVERYBODY)
         self._entries.clear()
         self._by_subject.clear()
 
     def begin(self) -> None:
-        """Changes are heard from now on; what was sent before was not."""
+        """Start caching: notifications arrive from now on."""
+        # Notifications sent before the connection opened were missed.
         self.forget_all()
         self.is_listening = True
 
     def suspend(self) -> None:
-        """Changes are not heard any more."""
+        """Stop caching: notifications do not arrive any more."""
         self.is_listening = False
         self.epoch += 1
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def _tell(self, subject: str) -> None:
-        for heard in self._forgotten:
-            heard(subject)
+    def _notify(self, subject: str) -> None:
+        for callback in self._forgotten:
+            callback(subject)
 
     def _fresh(self, digest: bytes) -> Identity | None:
         entry = self._entries.get(digest)

@@ -1,7 +1,7 @@
-"""What programs log in with: legacy API keys and service-account tokens, as existing clients and databases hold them. Pure.
+"""Formats of legacy API keys and service-account tokens, as existing clients and databases have them. Pure.
 
-Three secrets are stored by one function, ``stored``: a legacy key's (the salt is the key's name), a token's (the salt is its checksum)
-and the password of a user of an imported database (the salt stands in the user's row).
+``stored`` hashes three kinds of secrets: that of a legacy key (the salt is the key's name), that of a token (the salt is its
+checksum) and the password of a user from an imported database (the salt is in the user's row).
 """
 
 import base64
@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeGuard
 import orjson
 
 LONGEST: Final = 1024
-"""Characters of a credential that is looked at; ours are shorter by far."""
+"""Characters of a credential that is parsed; valid ones are far shorter."""
 
 _PREFIX: Final = "glsa"
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits
@@ -29,19 +29,20 @@ _LARGEST_ID: Final = 2**63
 
 @dataclass(frozen=True, slots=True)
 class TokenMaterial:
-    """``glsa_SECRET_CHECKSUM``: found by what is stored of it."""
+    """A service-account token, ``glsa_SECRET_CHECKSUM``, which is looked up by its stored hash."""
 
     secret: str
     checksum: str
 
     @property
     def salt(self) -> str:
+        """The salt of the stored hash."""
         return self.checksum
 
 
 @dataclass(frozen=True, slots=True)
 class LegacyKeyMaterial:
-    """Base64 of ``{"k": secret, "n": name, "id": organization}``: found by organization and name, and then compared."""
+    """A legacy key, Base64 of ``{"k": secret, "n": name, "id": organization}``, which is looked up by organization and name."""
 
     secret: str
     name: str
@@ -49,6 +50,7 @@ class LegacyKeyMaterial:
 
     @property
     def salt(self) -> str:
+        """The salt of the stored hash."""
         return self.name
 
 
@@ -56,30 +58,30 @@ Material: TypeAlias = TokenMaterial | LegacyKeyMaterial
 
 
 def read(text: str) -> Material | None:
-    """What a client sent after ``Bearer``; None where it can be neither kind. Costs no hash."""
+    """Return the token or key that a client sent after ``Bearer``, or None if the text is neither. Computes no hash."""
     if len(text) > LONGEST or not text.isascii():
         return None
     return _token(text) if text.startswith("gl") else _legacy(text)
 
 
 def new_token() -> str:
-    """A service-account token nobody had before."""
+    """Return a new random service-account token."""
     secret = "".join(secrets.choice(_ALPHANUMERIC) for _ in range(_SECRET_LENGTH))
     return f"{_PREFIX}_{secret}_{checksum(secret)}"
 
 
 def checksum(secret: str) -> str:
-    """CRC-32 of ``glsa_SECRET``, its bytes from the lowest, in hexadecimal."""
+    """Return the CRC-32 of ``glsa_SECRET`` in hexadecimal, little-endian."""
     return binascii.crc32(f"{_PREFIX}_{secret}".encode()).to_bytes(4, "little").hex()
 
 
 def stored(secret: str, salt: str) -> str:
-    """What a database keeps of a secret: 100 hexadecimal digits. Takes some 4 ms of a core: keep it off the event loop."""
+    """Return the stored hash of a secret: 100 hexadecimal digits. Takes about 4 ms of a core, so call it off the event loop."""
     return hashlib.pbkdf2_hmac("sha256", secret.encode(), salt.encode(), _ROUNDS, _BYTES).hex()
 
 
 def is_stored(text: str) -> bool:
-    """Whether a text looks like what ``stored`` answers."""
+    """Return whether a text has the format of a hash by ``stored``."""
     return _STORED.fullmatch(text) is not None
 
 
@@ -93,7 +95,7 @@ def _token(text: str) -> TokenMaterial | None:
 def _legacy(text: str) -> LegacyKeyMaterial | None:
     try:
         value = orjson.loads(base64.b64decode(text, validate=True))
-    except ValueError:  # of base64 and of JSON
+    except ValueError:  # invalid Base64 or JSON
         return None
     if not isinstance(value, dict):
         return None

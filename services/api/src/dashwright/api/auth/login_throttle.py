@@ -1,4 +1,4 @@
-"""Slows down whoever guesses, without locking out whom they guess at."""
+"""A limit on failed logins that stops guessing without locking the owner out."""
 
 import time
 from collections import OrderedDict
@@ -11,14 +11,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 _SIZE: Final = 10_000
 _ADDRESS_FACTOR: Final = 10
+"""Failures of an address over all logins, as a multiple of those of one login."""
 
 
 class LoginThrottle:
-    """Counts failed logins by login and address together, and by address over all logins, ten times as many of which are borne.
+    """Counter of failed logins, by login and address and by address over all logins.
 
-    Who guesses from one address is refused there; the owner of the login, at another, is not. A window of ``seconds`` begins with its
-    first failure. An empty address is nobody's (a message queue, a proxy that names no client): there only the login counts. An IPv6
-    address is its network of 64 bits, which one client has to itself.
+    A client that guesses is refused at its address; the owner of the login is not refused at another one. A window of ``seconds``
+    begins with its first failure. With an empty address (a message queue, or a proxy that names no client) only the login counts.
+    IPv6 addresses count by their /64 network, since one client usually has a whole one.
     """
 
     def __init__(
@@ -30,37 +31,37 @@ class LoginThrottle:
 
     @property
     def attempts(self) -> int:
-        """The failures after which a login from an address is refused."""
+        """The number of failures after which a login from an address is refused."""
         return self._attempts
 
     def refuses(self, login: str, address: str) -> bool:
-        """Whether a login from there is refused whatever its password is."""
+        """Return whether a login from an address is refused regardless of its password."""
         return self._by_pair.count(_pair(login, address)) >= self._attempts or self.refuses_address(address)
 
     def refuses_address(self, address: str) -> bool:
-        """Whether an address has used up what is borne of it."""
+        """Return whether an address has reached its limit of failures over all logins."""
         return address != "" and self._by_address.count(client_network(address)) >= self._attempts * _ADDRESS_FACTOR
 
     def suspects(self, address: str) -> bool:
-        """Whether anything failed from there of late: then its work waits behind that of others."""
+        """Return whether anything failed from an address in its window; hashes for it then have a lower limit."""
         return self._by_address.count(client_network(address)) > 0
 
     def failed(self, login: str, address: str) -> int:
-        """Counts a failed login; how many this login had from there."""
+        """Count a failed login, and return how many this login had from this address."""
         self.failed_at(address)
         return self._by_pair.add(_pair(login, address))
 
     def failed_at(self, address: str) -> None:
-        """Counts a failure that names no login: an unknown token."""
+        """Count a failure without a login, which is an unknown token."""
         self._by_address.add(client_network(address))
 
-    def unmade(self, login: str, address: str) -> None:
-        """Takes one failure back: the attempt was not made after all."""
+    def take_back(self, login: str, address: str) -> None:
+        """Remove one failure of a login that was counted in advance and then not tried."""
         self._by_pair.take_back(_pair(login, address))
         self._by_address.take_back(client_network(address))
 
     def succeeded(self, login: str, address: str) -> None:
-        """Takes back the failure that an attempt counts as until its end, and forgets this login's others from there."""
+        """Remove the failure counted in advance at the address, and all failures of this login from there."""
         self._by_address.take_back(client_network(address))
         self._by_pair.clear(_pair(login, address))
 
@@ -71,7 +72,7 @@ class _Window(NamedTuple):
 
 
 class _Windows(Generic[Key]):
-    """Counts that begin anew some seconds after their first. The oldest window makes room."""
+    """Counts by key that restart some seconds after their first. The oldest window is evicted when there are too many."""
 
     def __init__(self, size: int, seconds: float, monotonic: Callable[[], float]) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""Password hashes, computed off the event loop and a few at a time: each costs some 25 ms of a core and 19 MiB."""
+"""Password hashes, computed off the event loop with bounded concurrency: each takes about 25 ms of a core and 19 MiB."""
 
 import hmac
 from functools import cache
@@ -15,27 +15,27 @@ _HASHER: Final = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=
 
 
 class Passwords:
-    """argon2id, and the PBKDF2 hashes of imported databases, which have a salt beside them.
+    """Hashes of passwords: argon2id, and PBKDF2 with a separate salt from imported databases.
 
-    Every verification computes both, so that its time tells neither whether there is an account nor where it came from. It runs over a
-    bounded pool of threads; ``waiting`` is how many may be under way or wait, and the next one is refused.
+    Every verification computes both, so that its duration reveals neither if the account exists nor where its hash came from.
     """
 
     def __init__(self, threads: int = 2, waiting: int = 32) -> None:
+        """Create the thread pool; ``waiting`` limits running and queued verifications."""
         self._threads = BoundedThreads("passwords", threads=threads, waiting=waiting)
-        self._nobody = _nobody()
+        self._dummy_hash = _dummy_hash()
 
     async def hash(self, password: str) -> str:
-        """The hash to store; it needs no salt beside it. Raises TooManyRequests."""
+        """Return the hash to store, which includes its salt. Raises TooManyRequests."""
         return await self._threads.run(lambda: _HASHER.hash(password))
 
     async def verify(self, stored: str | None, password: str, *, salt: str | None = None, is_suspect: bool = False) -> bool:
-        """Whether ``password`` belongs to the stored hash; None (no such account) costs the same time. Raises TooManyRequests."""
-        return await self._threads.run(lambda: _verify(stored, salt, password, self._nobody), is_suspect=is_suspect)
+        """Return whether ``password`` matches the stored hash. None (no such account) takes the same time. Raises TooManyRequests."""
+        return await self._threads.run(lambda: _verify(stored, salt, password, self._dummy_hash), is_suspect=is_suspect)
 
     @staticmethod
     def is_outdated(stored: str) -> bool:
-        """Whether a hash that was verified should be replaced by a new one of the same password."""
+        """Return whether a verified hash should be replaced by a new one of the same password."""
         if key_material.is_stored(stored):
             return True
         try:
@@ -44,20 +44,21 @@ class Passwords:
             return False
 
     def close(self) -> None:
+        """Stop the threads."""
         self._threads.close()
 
 
 @cache
-def _nobody() -> str:
-    """What a password is compared with where there is no account."""
+def _dummy_hash() -> str:
+    """Return the hash that a password is compared with if the account does not exist."""
     return _HASHER.hash("no account has this password")
 
 
-def _verify(stored: str | None, salt: str | None, password: str, nobody: str) -> bool:
+def _verify(stored: str | None, salt: str | None, password: str, dummy_hash: str) -> bool:
     imported = stored if stored is not None and salt is not None and key_material.is_stored(stored) else None
     own = stored if stored is not None and stored.startswith("$argon2") else None
     computed = key_material.stored(password, salt or "no salt")
-    fits = _fits_argon2(own or nobody, password)
+    fits = _fits_argon2(own or dummy_hash, password)
     return hmac.compare_digest(computed, imported) if imported is not None else fits and own is not None
 
 

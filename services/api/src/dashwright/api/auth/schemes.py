@@ -1,4 +1,4 @@
-"""The door of credentials: chooses who checks them, and remembers for seconds who came out."""
+"""The gateway's authenticator: chooses the scheme for a credential and caches the caller for a few seconds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
@@ -12,23 +12,27 @@ from dashwright.common.single_flight import SingleFlight
 
 
 class LookupObserver(Protocol):
-    """Hears of callers that were looked up."""
+    """An observer of successful lookups."""
 
-    def note(self, identity: Identity) -> None: ...
+    def note(self, identity: Identity) -> None:
+        """Record that a caller was looked up."""
 
 
 class Schemes:
-    """The authenticator of a gateway. ``by_name`` has the schemes by the header's first word in lower case; others are refused.
+    """Authenticator over several schemes, with a cache.
 
-    Requests with the same credential from the same address at the same time share one check, unless something was forgotten between
-    them: whoever comes after a revocation is never answered by a look-up from before it. What is remembered counts for the address it
-    was sent from: whoever is throttled at another guesses in vain, though the owner was let in a moment ago. ``noted`` hears of every
-    look-up that let somebody in.
+    Concurrent requests with one credential from one address share one lookup. Requests after a revocation do not share a lookup that
+    began before it.
     """
 
     def __init__(
         self, by_name: Mapping[str, Scheme], views: IdentityViews, identities: IdentityCache, noted: LookupObserver | None = None
     ) -> None:
+        """Create the authenticator.
+
+        ``by_name`` maps the first word of the ``Authorization`` header, in lower case, to its scheme; other words are refused.
+        ``noted`` is notified of every successful lookup.
+        """
         self._by_name = dict(by_name)
         self._views = views
         self._identities = identities
@@ -37,9 +41,10 @@ class Schemes:
         self._checks: SingleFlight[tuple[bytes, int], Identity] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        """The caller. Raises what the scheme raises, and Unauthorized for a scheme that is not known."""
-        kept = (str(org_id), credentials.address, str(credentials.may_be_weak), credentials.authorization)
-        digest = self._digests.of(" ".join(kept))
+        """Return the caller. Raises what the scheme raises, and Unauthorized for an unknown scheme."""
+        # The address is part of the key: a client throttled elsewhere must not profit from the owner's cached login.
+        key_parts = (str(org_id), credentials.address, str(credentials.may_be_weak), credentials.authorization)
+        digest = self._digests.of(" ".join(key_parts))
         identity = self._identities.get(digest)
         if identity is not None:
             return identity
@@ -48,25 +53,26 @@ class Schemes:
             raise Unauthorized("Unauthorized")
         if not self._identities.is_listening:
             return await self._identify(scheme, digest, credentials, org_id)
+        # The epoch is part of the key, so that a request after a revocation starts a lookup of its own.
         key = (digest, self._identities.epoch)
         return await self._checks.once(key, lambda: self._identify(scheme, digest, credentials, org_id))
 
     async def seen_in(self, identity: Identity, org_id: int) -> Identity:
-        """The same caller as another organization sees them, remembered as long and forgotten as soon."""
+        """Return the caller as a member of another organization, cached like the caller. Raises Unavailable."""
         if org_id == identity.org_id:
             return identity
         digest = self._digests.of(f"seen {identity.uid} {identity.key_id} {org_id}")
         seen = self._identities.get(digest)
-        return seen or await self._looked_up(digest, lambda: self._views.seen_in(identity, org_id))
+        return seen or await self._look_up(digest, lambda: self._views.seen_in(identity, org_id))
 
     async def _identify(self, scheme: Scheme, digest: bytes, credentials: Credentials, org_id: int | None) -> Identity:
-        identity = await self._looked_up(digest, lambda: scheme.identify(credentials, org_id))
+        identity = await self._look_up(digest, lambda: scheme.identify(credentials, org_id))
         if self._noted is not None:
             self._noted.note(identity)
         return identity
 
-    async def _looked_up(self, digest: bytes, look: Callable[[], Awaitable[Identity]]) -> Identity:
-        """Remembers what the look-up finds. Where it cannot look, whoever was known seconds ago is known still."""
+    async def _look_up(self, digest: bytes, look: Callable[[], Awaitable[Identity]]) -> Identity:
+        """Return and cache the result of a lookup; if that fails with Unavailable, return the entry cached last."""
         epoch = self._identities.epoch
         try:
             identity = await look()

@@ -1,4 +1,4 @@
-"""When a new token ends, by what its maker asks for and what the settings allow."""
+"""The expiry of a new token, from the requested life and the limits of the settings."""
 
 from dataclasses import dataclass
 
@@ -10,17 +10,17 @@ _DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class LifeLimits:
-    """The longest life of a token, in seconds and in days; with either of them every token must have an end."""
+    """The longest life of a token. With either limit set, every token must expire."""
 
     seconds: int | None = None
     days: int | None = None
 
 
 def token_end(seconds_to_live: int, now: int, limits: LifeLimits) -> int | None:
-    """The end in Unix seconds, None for never (0 seconds to live).
+    """Return the expiry in Unix seconds, or None for a token that never expires (0 seconds to live).
 
-    Raises BadRequest, with the texts that existing clients know, for less than 0, for more than a limit, for never where there is a
-    limit, and for an end that no calendar can show.
+    Raises BadRequest, in the words that existing clients know, for a negative or too long life, for no expiry despite a limit, and
+    for an expiry after the year 9999.
     """
     if seconds_to_live < 0 or now + seconds_to_live > times.LAST:
         raise BadRequest("invalid SecondsToLive value", message_id="serviceaccounts.ErrInvalidInput")

@@ -1,4 +1,4 @@
-"""A bounded memory of things that hold for a while only."""
+"""A bounded cache whose entries expire."""
 
 import time
 from collections import OrderedDict
@@ -10,7 +10,7 @@ Value = TypeVar("Value")
 
 
 class TtlCache(Generic[Key, Value]):
-    """Keeps at most ``size`` values, each for ``seconds``; the oldest makes room. ``monotonic`` is the clock, in seconds."""
+    """A cache of at most ``size`` values, each kept for ``seconds``. The oldest entry is evicted first."""
 
     def __init__(self, size: int, seconds: float, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._size = size
@@ -19,6 +19,7 @@ class TtlCache(Generic[Key, Value]):
         self._entries: OrderedDict[Key, tuple[float, Value]] = OrderedDict()
 
     def get(self, key: Key) -> Value | None:
+        """Return the value, or None if it is missing or expired."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -28,12 +29,14 @@ class TtlCache(Generic[Key, Value]):
         return entry[1]
 
     def put(self, key: Key, value: Value) -> None:
+        """Store a value; its time starts again."""
         self._entries.pop(key, None)
         if len(self._entries) >= self._size:
             self._entries.popitem(last=False)
         self._entries[key] = (self._monotonic() + self._seconds, value)
 
     def clear(self) -> None:
+        """Drop all values."""
         self._entries.clear()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The newest changes, kept for those who are a little behind."""
+"""A bounded buffer of the newest changes, for watchers that are a little behind."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -10,25 +10,30 @@ from dashwright.common.stores.changes import Change, ObjectState
 _CHANGES: Final = 4096
 _BYTES: Final = 16 * 1024 * 1024
 _OBJECTS: Final = 700
-"""What the objects of one change take, beside its texts."""
+"""Bytes that the Python objects of one change take, without its texts."""
 
 
 class ChangeBuffer:
-    """Every change of a feed above ``start``, bounded by number and bytes: when it is full the oldest go, and ``start`` moves up."""
+    """All changes of a stream above version ``start``, limited by number and bytes.
+
+    A full buffer drops its oldest changes, and ``start`` advances to the last dropped version.
+    """
 
     def __init__(self, *, changes: int = _CHANGES, size: int = _BYTES) -> None:
+        """Create an empty buffer for ``changes`` changes of ``size`` bytes together."""
         self.start = 0
         self._changes: deque[tuple[Change, int]] = deque()
         self._most = changes
         self._room = size
 
     def clear(self, start: int) -> None:
-        """Goes on from a version, with nothing before it."""
+        """Drop all changes and continue after version ``start``."""
         self._room += sum(size for _, size in self._changes)
         self._changes.clear()
         self.start = start
 
     def append(self, change: Change) -> None:
+        """Add the newest change, and drop old ones until the limits hold."""
         size = _OBJECTS + _size(change.state) + (0 if change.old is None else _size(change.old)) + len(change.spec or "")
         self._changes.append((change, size))
         self._room -= size
@@ -38,12 +43,10 @@ class ChangeBuffer:
             self.start = dropped.resource_version
 
     def after(self, version: int, *, until: int) -> Sequence[Change] | None:
-        """The changes above ``version`` up to ``until``, in order; None where they do not reach back so far.
-
-        It takes the time of what is newer than ``version``, however much there is.
-        """
+        """Return the changes above ``version`` up to ``until``, in order, or None if the buffer does not reach back to ``version``."""
         if version < self.start:
             return None
+        # From the newest backwards: the cost depends on how far the watcher is behind, not on the size of the buffer.
         newer = [change for change, _ in takewhile(lambda held: held[0].resource_version > version, reversed(self._changes))]
         return [change for change in reversed(newer) if change.resource_version <= until]
 

@@ -1,4 +1,4 @@
-"""Where one watcher stands in the feed."""
+"""The position of one watcher in a change stream."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,17 +12,13 @@ from dashwright.common.stores.changes import Change
 
 
 class Wake(IntFlag):
-    """Why a watcher is woken."""
+    """Reasons to wake a watcher."""
 
     NOTHING = 0
-    CHANGES = 1
-    """There may be something for it."""
-    BOOKMARK = 2
-    """It is time to say how far it is."""
-    TIME = 4
-    """Its time is up."""
-    AGAIN = 8
-    """It must begin anew: what its caller may see has changed, or the database is another."""
+    CHANGES = 1  #: There may be changes for it.
+    BOOKMARK = 2  #: A bookmark with its position is due.
+    TIME = 4  #: Its time is over.
+    AGAIN = 8  #: It must list again: its caller's rights have changed, or the database was restored to an older state.
 
 
 class ChangeSource(Protocol):
@@ -40,10 +36,10 @@ class ChangeSource(Protocol):
 
 
 class Cursor:
-    """A place in one half of the feed, and whose changes are looked for from there on: one kind in a namespace, or one object.
+    """The position of a watcher in a change stream, and its selection: one kind in a namespace, or one object.
 
-    It holds no changes: while its watcher is slow the feed goes on, and the watcher reads from the database what the feed has let go.
-    A watcher that waits costs nothing and has been told everything up to the boundary of its half.
+    A cursor buffers nothing. A slow watcher does not hold up the stream: it reads from the database the changes that the buffer has
+    dropped. A waiting watcher costs nothing, and has received everything up to the boundary of the stream.
     """
 
     __slots__ = (
@@ -70,24 +66,25 @@ class Cursor:
         self.name = name
         self.caller = caller
         self.version = 0
-        self.turn: int | None = None
-        self.ends_at = 0
-        self.is_overdue = False
+        self.turn: int | None = None  #: Second of each minute at which bookmarks are due; None without bookmarks.
+        self.ends_at = 0  #: Second of the loop's clock at which the watch ends.
+        self.is_overdue = False  #: True once the watcher was notified of its end; the next time it is cancelled.
         self._watcher: asyncio.Task[object] | None = None
 
     @property
     def is_caught_up(self) -> bool:
+        """True if nothing up to the boundary of the stream is left to read."""
         return self.version >= self._stream.boundary
 
     @property
     def position(self) -> int:
-        """Up to which version a watcher that is caught up has been told everything; no transaction lies on both sides of it."""
+        """The version up to which a caught-up watcher has received everything. It never splits a transaction."""
         return max(self.version, self._stream.boundary)
 
     async def read(self) -> Sequence[Change]:
-        """Some of what comes next, in order, and moves on behind it; perhaps nothing, until it ``is_caught_up``.
+        """Return the next changes, in order, and advance behind them. The result may be empty before the cursor ``is_caught_up``.
 
-        Beside the changes that it looks for come those that ``moves_access`` in its namespace. Raises Gone where the feed does not
+        Changes in the namespace that ``moves_access`` are included, whatever the selection. Raises Gone if the database does not
         reach back so far any more, and Unavailable.
         """
         until = self._stream.boundary
@@ -101,6 +98,7 @@ class Cursor:
         return [change for change in held if self.looks_for(change)]
 
     def looks_for(self, change: Change) -> bool:
+        """Return whether a change is selected, or may change who sees objects of this kind in the namespace."""
         if change.namespace != self.namespace:
             return False
         if change.kind is self.kind and (self.name is None or change.name == self.name):
@@ -108,7 +106,7 @@ class Cursor:
         return change.moves_access and (self.kind.in_folder or self.kind.is_tree)
 
     async def wait(self) -> None:
-        """Waits for a reason to go on. Only a watcher that is caught up may wait."""
+        """Wait until the cursor is woken. Only a watcher that is caught up may wait."""
         if not self._pending:
             self._waiter = asyncio.get_running_loop().create_future()
             try:
@@ -117,26 +115,28 @@ class Cursor:
                 self._waiter = None
 
     def take(self) -> Wake:
-        """Why it was woken since it last asked."""
+        """Return the reasons for waking since the last call, and clear them."""
         woken, self._pending = self._pending, Wake.NOTHING
         return woken
 
     def wake(self, why: Wake) -> None:
+        """Wake the watcher, now if it waits or else before its next wait."""
         waiter = self._waiter
         if waiter is not None and not waiter.done():
+            # Nothing below the boundary concerned this watcher, or it would have been woken before.
             self.version = self.position
             waiter.set_result(None)
         self._pending |= why
 
-    def held_by(self, watcher: asyncio.Task[object] | None) -> None:
-        """Who sends what is read from here."""
+    def attach(self, watcher: asyncio.Task[object] | None) -> None:
+        """Set the task that sends what is read from this cursor."""
         self._watcher = watcher
 
     def break_off(self) -> None:
-        """Ends its watcher in the middle of what it sends."""
+        """Cancel the watcher, even while it is sending."""
         if self._watcher is not None:
             self._watcher.cancel()
 
     def close(self) -> None:
-        """Nobody looks for anything from here any more."""
+        """Remove the cursor from its stream."""
         self._stream.leave(self)

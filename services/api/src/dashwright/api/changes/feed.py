@@ -1,4 +1,4 @@
-"""The change feed as one gateway follows it."""
+"""The change feed as one gateway follows it: both change streams, their watches, and notifications of changed access."""
 
 import asyncio
 from collections.abc import Callable
@@ -24,132 +24,134 @@ _CHANNEL: Final = "change"
 _ACCESS: Final = "access:"
 _STREAM_NAMES: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
 
-_LISTENING, _DEAF = 5.0, 1.0
-"""Seconds after which it looks by itself: a notification may be lost; and none comes while it does not listen."""
+_POLL_LISTENING, _POLL_DEAF = 5.0, 1.0
+"""Seconds between two reads without a notification: one may be lost, and none arrives while the connection is away."""
 
-_TOGETHER: Final = 0.01
-"""Seconds that it waits for more to happen before it looks."""
+_BATCH_SECONDS: Final = 0.01
+"""Seconds to wait after a notification, so that a burst of changes is read in one batch."""
 
-_AFTER_A_FAILURE: Final = 1.0
+_RETRY_SECONDS: Final = 1.0
 
 
 class Feed:
-    """Follows the feed of a database. While it does not listen, nobody may remember what the feed would make them forget.
+    """The feed of a database.
 
-    A notification only wakes it: what has happened is read. ``epoch`` moves with everything that may change who sees what.
+    A notification only wakes it; the changes are read from the database. While ``is_listening`` is false, caches that rely on the
+    feed for invalidation must not be used.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._access: list[Callable[[str | None], None]] = []
-        self._halves = {stream_name: ChangeStream(database, stream_name) for stream_name in StreamName}
-        self._turns = WatchTimers()
-        self._callers = WatchersByIdentity()
-        self._under_way = AsyncExitStack()
+        self._access_callbacks: list[Callable[[str | None], None]] = []
+        self._streams = {stream_name: ChangeStream(database, stream_name) for stream_name in StreamName}
+        self._timers = WatchTimers()
+        self._watchers = WatchersByIdentity()
+        self._running = AsyncExitStack()
         self._count = 0
         self.is_listening = False
-        self.epoch = 0
+        self.epoch = 0  #: Moves with everything that may change who sees what.
 
     @property
     def watchers(self) -> int:
-        """How many watch."""
+        """The number of open watches."""
         return self._count
 
     def watches_of(self, caller: Identity) -> int:
-        """How many of those are the caller's."""
-        return self._callers.held_by(caller.uid)
+        """Return the number of the caller's open watches."""
+        return self._watchers.count(caller.uid)
 
-    def on_access(self, heard: Callable[[str | None], None]) -> None:
-        """``heard`` is told the namespace whose folders or rules of access changed, or None where any may have."""
-        self._access.append(heard)
+    def on_access(self, callback: Callable[[str | None], None]) -> None:
+        """Call ``callback`` with each namespace whose folders or access rules changed, or with None if any may have."""
+        self._access_callbacks.append(callback)
 
     def forget(self, subject: str) -> None:
-        """Told of callers whose rights may have changed (``user:5``, ``key:7``, ``org:2``, ``all``): their watches end."""
-        self._callers.forget(subject)
+        """End the watches of callers whose rights may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
+        self._watchers.forget(subject)
 
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
-        """A place in the feed, to be given back by ``leave``."""
-        cursor = self._halves[stream_of(kind)].join(kind, namespace, name, caller)
-        self._turns.add(cursor, seconds=seconds, bookmarks=bookmarks)
-        self._callers.add(cursor)
+        """Return a cursor for a watch of ``seconds``. Call ``leave`` with it at the end of the watch."""
+        cursor = self._streams[stream_of(kind)].join(kind, namespace, name, caller)
+        self._timers.add(cursor, seconds=seconds, bookmarks=bookmarks)
+        self._watchers.add(cursor)
         self._count += 1
         metrics.watches.set(self._count)
         return cursor
 
     def leave(self, cursor: Cursor) -> None:
+        """Remove a watch."""
         self._count -= 1
         metrics.watches.set(self._count)
-        self._callers.remove(cursor)
-        self._turns.remove(cursor)
+        self._watchers.remove(cursor)
+        self._timers.remove(cursor)
         cursor.close()
 
     async def start(self) -> None:
-        """Begins to listen."""
-        heard = self._database.listen(_CHANNEL, self._heard, self._begun, self._lost)
-        await self._under_way.enter_async_context(heard)
-        for half in self._halves.values():
-            task = asyncio.create_task(self._follow(half), name=f"feed of {half.stream_name.name.lower()}")
-            self._under_way.push_async_callback(_ended, task)
-            self._under_way.callback(task.cancel)
+        """Start listening and following."""
+        listener = self._database.listen(_CHANNEL, self._on_notification, self._on_listening, self._on_lost)
+        await self._running.enter_async_context(listener)
+        for stream in self._streams.values():
+            task = asyncio.create_task(self._follow(stream), name=f"changes of {stream.stream_name.name.lower()}")
+            self._running.push_async_callback(_finished, task)
+            self._running.callback(task.cancel)
 
     async def stop(self) -> None:
-        """Follows no more. Watches are streams, which the listener ends."""
-        self._turns.close()
-        await self._under_way.aclose()
+        """Stop following. The HTTP server ends the responses of watches."""
+        self._timers.close()
+        await self._running.aclose()
 
-    async def _follow(self, half: ChangeStream) -> None:
+    async def _follow(self, stream: ChangeStream) -> None:
         while True:
-            await self._something(half)
-            half.heard.clear()
-            if not half.is_watched:
-                half.rest()
+            await self._wait_for_news(stream)
+            stream.has_news.clear()
+            if not stream.is_watched:
+                stream.rest()
                 continue
             try:
-                moved = await half.advance()
+                moved = await stream.advance()
             except DashwrightError as error:
-                log.warning("feed_behind", feed=half.stream_name.name.lower(), error=error.message)
-                await asyncio.sleep(_AFTER_A_FAILURE)
+                log.warning("change_stream_delayed", stream=stream.stream_name.name.lower(), error=error.message)
+                await asyncio.sleep(_RETRY_SECONDS)
             except Exception:
-                log.exception("feed_behind", feed=half.stream_name.name.lower())
-                await asyncio.sleep(_AFTER_A_FAILURE)
+                log.exception("change_stream_delayed", stream=stream.stream_name.name.lower())
+                await asyncio.sleep(_RETRY_SECONDS)
             else:
-                self._tell(moved)
+                self._report_access(moved)
 
-    async def _something(self, half: ChangeStream) -> None:
-        """Waits until something may have happened."""
-        seconds = (_LISTENING if self.is_listening else _DEAF) if half.is_watched else None
+    async def _wait_for_news(self, stream: ChangeStream) -> None:
+        """Wait for a notification or the next poll. A stream without watchers waits for a watcher only."""
+        seconds = (_POLL_LISTENING if self.is_listening else _POLL_DEAF) if stream.is_watched else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await half.heard.wait()
-        await asyncio.sleep(_TOGETHER)
+                await stream.has_news.wait()
+        await asyncio.sleep(_BATCH_SECONDS)
 
-    def _heard(self, payload: str) -> None:
+    def _on_notification(self, payload: str) -> None:
         if payload.startswith(_ACCESS):
-            self._changed(payload.removeprefix(_ACCESS))
+            self._access_changed(payload.removeprefix(_ACCESS))
         elif (stream_name := _STREAM_NAMES.get(payload)) is not None:
-            self._halves[stream_name].heard.set()
+            self._streams[stream_name].has_news.set()
 
-    def _begun(self) -> None:
+    def _on_listening(self) -> None:
         self.is_listening = True
-        self._changed(None)
-        for half in self._halves.values():
-            half.heard.set()
+        self._access_changed(None)
+        for stream in self._streams.values():
+            stream.has_news.set()
 
-    def _lost(self) -> None:
+    def _on_lost(self) -> None:
         self.is_listening = False
-        self._changed(None)
+        self._access_changed(None)
 
-    def _tell(self, moved: set[str] | None) -> None:
-        """What was read counts as heard: the notification may still be on its way."""
+    def _report_access(self, moved: set[str] | None) -> None:
+        """Report changed access as soon as it was read; the notification may arrive later."""
         for namespace in (None,) if moved is None else moved:
-            self._changed(namespace)
+            self._access_changed(namespace)
 
-    def _changed(self, namespace: str | None) -> None:
+    def _access_changed(self, namespace: str | None) -> None:
         self.epoch += 1
-        for told in self._access:
-            told(namespace)
+        for callback in self._access_callbacks:
+            callback(namespace)
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _finished(task: asyncio.Task[None]) -> None:
     with suppress(asyncio.CancelledError):
         await task

@@ -1,4 +1,8 @@
-"""One half of the feed as this gateway follows it."""
+"""A change stream as this gateway follows it: the newest changes in memory, and the cursors of its watchers.
+
+There is one stream for objects and one for jobs. A stream reads each change once, however many clients watch, appends it to its
+buffer and wakes the cursors that select it. A cursor then reads from the buffer, or from the database if it is further behind.
+"""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -14,75 +18,80 @@ from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Change, StreamName
 
 PAGE: Final = 500
-"""Changes read at once."""
+"""Changes that one query reads."""
 
-_LOOKING_BACK: Final = 4
-"""Watchers that may read from the database at the same time."""
+_DATABASE_READERS: Final = 4
+"""Watchers that may read from the database concurrently; the others wait, so that they leave connections to requests."""
 
-Lane = tuple[str, str, str]
+WatchKey = tuple[str, str, str]
+"""API group, plural of the kind, and namespace."""
 
 
 class ChangeStream:
-    """The changes of one half up to ``boundary``: the newest version there was when it was last looked, so the end of a transaction.
+    """A stream that wakes the watchers that a change concerns.
 
-    Nothing else may move the boundary, and it moves only once everything below it is in the ring and whoever looks for some of it is
-    woken. While nobody watches it stays where it is.
+    ``boundary`` is the newest resource version read so far. It is always the end of a transaction, and advances only after every
+    change below it is buffered and its watchers are woken. Without watchers it does not advance.
     """
 
     def __init__(self, database: Database, stream_name: StreamName) -> None:
         self._database = database
         self.stream_name = stream_name
-        self._lanes: dict[Lane, dict[str | None, set[Cursor]]] = {}
-        self._looking_back = asyncio.Semaphore(_LOOKING_BACK)
-        self._newcomers: set[Cursor] = set()
-        self._is_following = False
-        self.heard = asyncio.Event()
+        self._cursors: dict[WatchKey, dict[str | None, set[Cursor]]] = {}  #: By key, then by name of the object; None: all objects.
+        self._database_readers = asyncio.Semaphore(_DATABASE_READERS)
+        self._newcomers: set[Cursor] = set()  #: Cursors that joined since the last ``advance`` began.
+        self._is_following = False  #: False while nothing is read: the next ``advance`` skips to the newest version.
+        self.has_news = asyncio.Event()
         self.buffer = ChangeBuffer()
         self.boundary = 0
 
     @property
     def is_watched(self) -> bool:
-        return bool(self._lanes)
+        """True while the stream has cursors."""
+        return bool(self._cursors)
 
     def join(self, kind: Kind, namespace: str, name: str | None, caller: Identity) -> Cursor:
-        """A new place; whoever takes it sets its version."""
+        """Return a new cursor. The caller sets its version."""
         cursor = Cursor(self, kind, namespace, name, caller)
-        self._lanes.setdefault(_lane(kind, namespace), {}).setdefault(name, set()).add(cursor)
+        self._cursors.setdefault(_watch_key(kind, namespace), {}).setdefault(name, set()).add(cursor)
         self._newcomers.add(cursor)
         if not self._is_following:
-            self.heard.set()
+            # Without this the first watcher would wait for the next change or poll before anything is read.
+            self.has_news.set()
         return cursor
 
     def leave(self, cursor: Cursor) -> None:
+        """Remove a cursor."""
         self._newcomers.discard(cursor)
-        lane = _lane(cursor.kind, cursor.namespace)
-        by_name = self._lanes.get(lane, {})
+        key = _watch_key(cursor.kind, cursor.namespace)
+        by_name = self._cursors.get(key, {})
         watching = by_name.get(cursor.name, set())
         watching.discard(cursor)
         if not watching:
             by_name.pop(cursor.name, None)
         if not by_name:
-            self._lanes.pop(lane, None)
+            self._cursors.pop(key, None)
 
     def rest(self) -> None:
-        """Nobody watches: what happens from now on need not be kept."""
+        """Stop following, for a stream without watchers."""
         self._is_following = False
         self.buffer.clear(self.boundary)
 
     async def advance(self) -> set[str] | None:
-        """Takes in what happened since, and wakes whom it concerns.
+        """Read the changes since the boundary, and wake the cursors that they concern.
 
-        Answers the namespaces in which others than before may see objects; None where that is not known, since some of the feed was
-        passed over. Raises Unavailable; then nothing has moved.
+        Returns the namespaces in which folders or access rules changed, or None if some changes were skipped and any may have.
+        Raises Unavailable; then the boundary has not moved.
         """
-        # Who joins meanwhile was not asked whether the first pages concern it.
+        # A cursor that joins while pages are read was not matched against the earlier ones. It is woken in any case.
         self._newcomers.clear()
         async with self._database.connection() as connection:
             head = await changes.head(connection, self.stream_name)
             if head == self.boundary and self._is_following:
                 return set()
             if head < self.boundary:
-                self._begin_anew()
+                # Versions only grow, so the database was restored to an older state.
+                self._restart_watchers()
             moved: set[str] = set()
             concerned: set[Cursor] = set()
             version = self.boundary
@@ -91,7 +100,7 @@ class ChangeStream:
                     page = await changes.after(connection, self.stream_name, version, until=head, limit=PAGE)
                     for change in page:
                         self.buffer.append(change)
-                        concerned.update(self._concerned(change))
+                        concerned.update(self._cursors_concerned(change))
                         if change.alters_tree:
                             moved.add(change.namespace)
                     if len(page) < PAGE:
@@ -100,19 +109,21 @@ class ChangeStream:
             except Gone:
                 self._is_following = False
             except BaseException:
+                # Changes above the boundary are read again next time; a second copy in the buffer would be sent twice.
                 self.buffer.clear(self.boundary)
                 raise
         if not self._is_following:
             self._pass_over(head)
             return None
+        # Waking comes first: it sets the version of a waiting cursor to the old boundary, from which the cursor reads on.
         for cursor in concerned | self._newcomers:
             cursor.wake(Wake.CHANGES)
         self.boundary = head
         return moved
 
     async def look_back(self, cursor: Cursor, until: int) -> tuple[Sequence[Change], int]:
-        """A page of what a cursor looks for, from the database, and the version that it then stands at."""
-        async with self._looking_back, self._database.connection() as connection:
+        """Return a page of the changes that a cursor selects, from the database, and the cursor's version after them."""
+        async with self._database_readers, self._database.connection() as connection:
             found = await changes.after(
                 connection,
                 self.stream_name,
@@ -125,35 +136,35 @@ class ChangeStream:
             )
         return found, found[-1].resource_version if len(found) == PAGE else until
 
-    def _begin_anew(self) -> None:
-        """The database is an older one: what was told is not so any more."""
-        for cursor in self._everybody():
+    def _restart_watchers(self) -> None:
+        """Make all watchers list again."""
+        for cursor in self._all_cursors():
             cursor.wake(Wake.AGAIN)
         self._is_following = False
 
     def _pass_over(self, head: int) -> None:
-        """Goes on at the newest version; whoever watches reads from the database what lies between."""
-        for cursor in self._everybody():
+        """Continue at the newest version. Watchers read the skipped changes from the database."""
+        for cursor in self._all_cursors():
             cursor.wake(Wake.CHANGES)
         self.buffer.clear(head)
         self.boundary = head
         self._is_following = True
 
-    def _everybody(self) -> Iterator[Cursor]:
-        return (cursor for by_name in self._lanes.values() for watching in by_name.values() for cursor in watching)
+    def _all_cursors(self) -> Iterator[Cursor]:
+        return (cursor for by_name in self._cursors.values() for watching in by_name.values() for cursor in watching)
 
-    def _concerned(self, change: Change) -> Iterator[Cursor]:
+    def _cursors_concerned(self, change: Change) -> Iterator[Cursor]:
         if change.kind is not None:
-            by_name = self._lanes.get(_lane(change.kind, change.namespace))
+            by_name = self._cursors.get(_watch_key(change.kind, change.namespace))
             if by_name is not None:
                 yield from by_name.get(None, ())
                 yield from by_name.get(change.name, ())
         if change.moves_access:
-            for (_, _, namespace), by_name in self._lanes.items():
+            for (_, _, namespace), by_name in self._cursors.items():
                 if namespace == change.namespace:
                     for watching in by_name.values():
                         yield from (cursor for cursor in watching if cursor.looks_for(change))
 
 
-def _lane(kind: Kind, namespace: str) -> Lane:
+def _watch_key(kind: Kind, namespace: str) -> WatchKey:
     return (kind.group, kind.plural, namespace)

@@ -1,4 +1,4 @@
-"""What happens to watchers by the clock: bookmarks and the ends of their time, under one timer for all."""
+"""Bookmarks and timeouts of watches, driven by one timer: a timer for each of thousands of watches would be expensive."""
 
 import asyncio
 from itertools import count
@@ -7,28 +7,29 @@ from typing import Final
 from dashwright.api.changes.cursor import Cursor, Wake
 
 BOOKMARK_SECONDS: Final = 60
-"""How often a watcher that wants bookmarks gets one."""
+"""Seconds between two bookmarks of a watch that requested them."""
 
 GRACE_SECONDS: Final = 60
-"""How long after its time a watcher may still be sending: a client that takes nothing in would hold it for ever."""
+"""Seconds after its timeout for which a watch may still be sending; a client that reads nothing would keep it open permanently."""
 
 
 class WatchTimers:
-    """Each second one sixtieth of the watchers that want bookmarks have their turn, and those whose time is up are told.
+    """The timer wheel of all watches.
 
-    A watcher that is still there long after its time is broken off. The timer stands still while there are none.
+    Each second it wakes one sixtieth of the watches with bookmarks, and those that time out. A watch that is still open 60 seconds
+    after its timeout is cancelled. The timer is off while there are no watches.
     """
 
     def __init__(self) -> None:
         self._bookmarked: list[set[Cursor]] = [set() for _ in range(BOOKMARK_SECONDS)]
         self._ending: dict[int, set[Cursor]] = {}
-        self._next_turn = count()
+        self._next_turn = count()  #: Spreads the bookmarks evenly over the seconds of a minute.
         self._count = 0
         self._timer: asyncio.TimerHandle | None = None
         self._second = 0
 
     def add(self, cursor: Cursor, *, seconds: float, bookmarks: bool) -> None:
-        """``seconds``: the time that the cursor has."""
+        """Add a watch that times out after ``seconds``."""
         loop = asyncio.get_running_loop()
         self._count += 1
         if self._timer is None:
@@ -40,6 +41,7 @@ class WatchTimers:
             self._bookmarked[cursor.turn].add(cursor)
 
     def remove(self, cursor: Cursor) -> None:
+        """Remove a watch."""
         self._count -= 1
         if (ending := self._ending.get(cursor.ends_at)) is not None:
             ending.discard(cursor)
@@ -51,12 +53,14 @@ class WatchTimers:
             self.close()
 
     def close(self) -> None:
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _tick(self, loop: asyncio.AbstractEventLoop) -> None:
         now = int(loop.time())
+        # A late tick handles each second that it missed.
         for second in range(self._second + 1, now + 1):
             for cursor in self._ending.pop(second, ()):
                 if cursor.is_overdue:

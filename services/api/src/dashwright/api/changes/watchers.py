@@ -1,4 +1,4 @@
-"""Who watches, so that a watch ends when its caller's rights change."""
+"""Open watches by identity, so that a watch ends when its caller's rights change."""
 
 from collections import Counter
 
@@ -11,35 +11,37 @@ Key = tuple[str, int, int]
 
 
 class WatchersByIdentity:
-    """The cursors of each caller. One identity is kept for all of a caller's, since it may hold many grants."""
+    """The cursors of each caller. Equal identities of one caller share one object, since an identity may hold many grants."""
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Identity, set[Cursor]]] = {}
-        self._held: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
 
-    def held_by(self, uid: str) -> int:
-        """How many cursors somebody has, in all organizations and by all keys."""
-        return self._held[uid]
+    def count(self, uid: str) -> int:
+        """Return the number of cursors of a caller, in all organizations and with all keys."""
+        return self._counts[uid]
 
     def add(self, cursor: Cursor) -> None:
+        """Add a cursor."""
         known, cursors = self._known.setdefault(_key(cursor.caller), (cursor.caller, set()))
         if known == cursor.caller:
             cursor.caller = known
         cursors.add(cursor)
-        self._held[cursor.caller.uid] += 1
+        self._counts[cursor.caller.uid] += 1
 
     def remove(self, cursor: Cursor) -> None:
+        """Remove a cursor."""
         key = _key(cursor.caller)
         _, cursors = self._known[key]
         cursors.discard(cursor)
         if not cursors:
             del self._known[key]
-        self._held[cursor.caller.uid] -= 1
-        if not self._held[cursor.caller.uid]:
-            del self._held[cursor.caller.uid]
+        self._counts[cursor.caller.uid] -= 1
+        if not self._counts[cursor.caller.uid]:
+            del self._counts[cursor.caller.uid]
 
     def forget(self, subject: str) -> None:
-        """Ends the watches of a caller who may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
+        """Make the watches of a subject list again: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
         for key, (_, cursors) in list(self._known.items()):
             if subject == _EVERYBODY or subject in self._subjects(key):
                 for cursor in cursors:

@@ -1,4 +1,4 @@
-"""Asks the expressions service what is wrong with the panel of an evaluation, before that is accepted."""
+"""A client of the expressions service that validates the panel of an evaluation before its submission is accepted."""
 
 import asyncio
 from typing import Any, Final
@@ -18,19 +18,19 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 log = structlog.get_logger()
 
 _PATIENCE: Final = 2.0
-"""Seconds that a submission waits for its turn, and as many for the service."""
+"""Seconds that a submission waits for a slot, and then for the service."""
 
 _SILENT_SECONDS: Final = 5.0
-"""How long nothing is asked of a service that did not respond: a batch of 1,000 does not wait 1,000 times."""
+"""Seconds without requests to a service that did not respond, so that a batch of 1,000 does not wait 1,000 times."""
 
 _SLOTS: Final = 16
 _WAITING: Final = 1000
 
 
 class PanelValidationClient:
-    """Validates panels where the service can be reached.
+    """Validation of panels by the expressions service.
 
-    A service that is away or busy refuses nothing: the evaluation is accepted, and its run finds the same faults.
+    While the service is unavailable or busy, every panel is accepted; the run of the evaluation then finds the same faults.
     """
 
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
@@ -60,8 +60,8 @@ class PanelValidationClient:
         try:
             async with self._limiter.slot(org_id):
                 await self._broker.check()
-                answer = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_PATIENCE, headers=headers)
-                faults: list[dict[str, str]] = orjson.loads(await answer.read()).get("faults", [])
+                response = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_PATIENCE, headers=headers)
+                faults: list[dict[str, str]] = orjson.loads(await response.read()).get("faults", [])
                 return faults
         except TooManyRequests as error:
             log.info("panel_not_validated", error=error.message)

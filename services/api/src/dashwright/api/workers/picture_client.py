@@ -1,4 +1,4 @@
-"""Asks the expressions service for pictures of dashboards, a few at a time."""
+"""A client of the expressions service that renders pictures of dashboards, a few concurrently."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -10,29 +10,33 @@ from dashwright.common.models.pictures import PictureOptions, request_of
 from dashwright.common.models.query_context import QueryContext
 
 SECONDS: Final = 30.0
-"""How long a picture may take, its queries included."""
+"""Time limit of a picture in seconds, including its queries."""
 
 _SLOTS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
+    """A rendered picture."""
+
     body: bytes
     media_type: str
 
 
 class PictureClient:
+    """The client. Its slots are shared fairly between organizations."""
+
     def __init__(self, broker: Broker, rpc: RpcClient) -> None:
         self._queue = broker.topology.pictures
         self._rpc = rpc
         self._limiter = FairLimiter(_SLOTS, subject="pictures")
 
     async def draw(self, spec: str, drawing: PictureOptions, context: QueryContext) -> Picture:
-        """A picture of the dashboard whose JSON is ``spec``; ``context`` says whose data sources it may query, and which.
+        """Return a picture of the dashboard whose JSON is ``spec``, with the data sources that ``context`` permits.
 
-        Raises TooManyRequests where enough are being drawn, DeadlineExceeded, Unavailable, and what is wrong with the request.
+        Raises TooManyRequests if too many pictures are requested, DeadlineExceeded, Unavailable, and the error of an invalid request.
         """
         async with self._limiter.slot(context.org_id):
             body = request_of(spec.encode(), drawing)
-            answer = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=context.headers())
-            return Picture(await answer.read(), str(answer.headers.get("content_type", "")))
+            response = await self._rpc.call(self._queue, body, timeout=SECONDS, headers=context.headers())
+            return Picture(await response.read(), str(response.headers.get("content_type", "")))

@@ -1,4 +1,4 @@
-"""Shows in the status of repositories that a sync of them is queued."""
+"""Updates of the repository status when a sync is queued."""
 
 import asyncio
 import uuid
@@ -15,14 +15,17 @@ log = structlog.get_logger()
 
 
 class QueuedSyncs:
-    """Writes the status after the submission has committed: the status needs the lock of objects, which a large sync may hold."""
+    """Writer of queued syncs to the status of their repositories.
+
+    It writes after the submission has committed: the status needs the lock of objects, which a large sync may hold for long.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._showing: set[asyncio.Task[None]] = set()
 
     async def show(self, submitted: Iterable[StoredJob], *, patience: float) -> None:
-        """Show those of the jobs that are syncs. Waits ``patience`` seconds; what is left goes on in the background."""
+        """Write the syncs among the jobs to the status. Waits up to ``patience`` seconds; the rest continues in the background."""
         uids = list(dict.fromkeys(job.uid for job in submitted if mirror.concerns(job)))
         if not uids:
             return
@@ -32,11 +35,11 @@ class QueuedSyncs:
         await asyncio.wait({task}, timeout=patience)
 
     async def stop(self) -> None:
-        """Wait for what is being shown."""
+        """Wait for the writes in progress."""
         await asyncio.gather(*self._showing, return_exceptions=True)
 
     async def _show(self, uids: Sequence[uuid.UUID]) -> None:
-        """One transaction each: other writers have their turn between two of a long list."""
+        # A transaction for each, so that other writers get the lock between two jobs of a long list.
         for uid in uids:
             try:
                 async with self._database.transaction() as connection:

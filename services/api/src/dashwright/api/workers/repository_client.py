@@ -1,4 +1,4 @@
-"""What the jobs worker does with a repository while somebody waits: it alone reads folders, talks to git hosts and writes to either."""
+"""A client of the jobs worker for requests about a repository. Only the worker reads directories and talks to git hosts."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -21,10 +21,12 @@ Done = TypeVar("Done")
 READ: Final = REPOSITORY.actions["get"]
 
 SECONDS: Final = 33.0
-"""How long the worker may take for all that one request asks of it: the git host has 30 of them to answer it."""
+"""Seconds that the worker may take for one request of a client. The git host has 30 of them."""
 
 
 class RepositoryClient:
+    """The client."""
+
     def __init__(self, database: Database, broker: Broker, rpc: RpcClient, probe: RepositoryHealthClient) -> None:
         self._database = database
         self._queue = broker.topology.repositories
@@ -33,9 +35,9 @@ class RepositoryClient:
         self._under_way: SingleFlight[object, Any] = SingleFlight()
 
     async def require_ready(self, caller: Identity, namespace: str, name: str) -> StoredObject:
-        """The repository, which can be worked with. Raises NotFound, and Unhealthy for one that failed its probe.
+        """Return the stored repository if it is healthy. Raises NotFound, and Unhealthy for a repository that failed its probe.
 
-        Why it did, with addresses and folders, is told to who may read repositories.
+        Only callers who may read repositories get the reason, since it may name addresses and directories.
         """
         async with self._database.connection() as connection:
             repository = await resources.get(connection, REPOSITORY, namespace, name)
@@ -48,30 +50,33 @@ class RepositoryClient:
         return repository
 
     async def call(self, request: Shape, *, deadline: float) -> bytes:
-        """The worker's answer, until ``due`` by the loop's clock. Raises what the worker raises, DeadlineExceeded and Unavailable."""
+        """Return the worker's response. ``deadline`` is a time of the loop's clock.
+
+        Raises what the worker raises, DeadlineExceeded and Unavailable.
+        """
         left = deadline - asyncio.get_running_loop().time()
-        answer = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
-        return await answer.read()
+        response = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
+        return await response.read()
 
     async def complete(self, work: Callable[[], Coroutine[Any, Any, Done]], *, deadline: float) -> Done:
-        """Waits until ``due`` for a change to be made and recorded; it goes on after that, and is recorded as what it became.
+        """Return the result of a change. After ``deadline`` the change continues in the background and is still recorded.
 
-        Raises DeadlineExceeded, and what the work does.
+        Raises DeadlineExceeded, and what ``work`` raises.
         """
         try:
             async with asyncio.timeout_at(deadline):
                 done: Done = await self._under_way.once(object(), work)
         except TimeoutError as error:
-            text = f"The change took longer than {SECONDS:g} seconds; look whether it has come before you ask for it again"
+            text = f"The change took longer than {SECONDS:g} seconds; check if it was made before you request it again"
             raise DeadlineExceeded(text) from error
         return done
 
 
 def recording_deadline(deadline: float) -> float:
-    """Until when an answer to a change is worth having that was waited for until ``due``: what it became is recorded then."""
+    """Return the time until which the result of a change is awaited in the background, in order to record it."""
     return deadline + SECONDS
 
 
 def deadline_after(seconds: float = SECONDS) -> float:
-    """When an answer that is asked for now has to be there."""
+    """Return the time of the loop's clock that is ``seconds`` from now."""
     return asyncio.get_running_loop().time() + seconds

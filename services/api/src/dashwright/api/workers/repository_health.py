@@ -1,4 +1,4 @@
-"""Asks whether a repository is healthy before work for it is accepted. The jobs worker looks; the gateway remembers for a moment."""
+"""A client of the jobs worker that checks the health of a repository before work for it is accepted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,19 +15,20 @@ from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
 
-_AT_ONCE = 32
+_CONCURRENT_PROBES = 32
 
 FRESH_SECONDS = 25
-"""How long it is believed that a repository is healthy; after that the next request probes again."""
+"""Seconds for which a successful probe is reused; after that the next request probes again."""
 
 UNHEALTHY_SECONDS = 5
-"""How long it is believed that it is not: who has mended what was wrong asks again soon."""
+"""Seconds for which a failed probe is reused; it is short because a user who fixed the cause retries soon."""
 
 
 class RepositoryHealthClient:
-    """``patience`` is how long a request waits for the worker, in seconds."""
+    """The client. Results of probes are reused from the stored status of the repository."""
 
     def __init__(self, broker: Broker, rpc: RpcClient, clock: Clock, *, patience: float = 2.0) -> None:
+        """Create the client. A request waits up to ``patience`` seconds for the worker."""
         self._broker = broker
         self._queue = broker.topology.probe
         self._rpc = rpc
@@ -35,14 +36,14 @@ class RepositoryHealthClient:
         self._patience = patience
 
     async def require_healthy(self, namespace: str, repositories: Sequence[StoredObject]) -> None:
-        """Raises Unhealthy for the first repository whose probe failed. Nobody there to probe is no failed probe."""
+        """Raise Unhealthy for the first repository whose probe failed. A probe without response does not count as failed."""
         known = {item.name: RepositoryStatus.model_validate_json(item.status or "{}").health for item in repositories}
         stale = [name for name, health in known.items() if self._is_stale(health)]
-        for start in range(0, len(stale), _AT_ONCE):
-            asked = stale[start : start + _AT_ONCE]
-            seen = await asyncio.gather(*(self._probe(namespace, name) for name in asked))
-            known |= {name: health for name, health in zip(asked, seen, strict=True) if health is not None}
-            if None in seen:  # nobody there to probe: waiting for each of the others would tell no more
+        for start in range(0, len(stale), _CONCURRENT_PROBES):
+            names = stale[start : start + _CONCURRENT_PROBES]
+            seen = await asyncio.gather(*(self._probe(namespace, name) for name in names))
+            known |= {name: health for name, health in zip(names, seen, strict=True) if health is not None}
+            if None in seen:  # Without a worker, each further batch would only wait for its timeout.
                 break
         for name, health in known.items():
             if health.checked is not None and not health.healthy:
@@ -57,8 +58,8 @@ class RepositoryHealthClient:
         request = ProbeRequest(namespace=namespace, name=name)
         try:
             await self._broker.check()
-            answer = await self._rpc.call(self._queue, request.to_json(), timeout=self._patience)
-            return HealthStatus.model_validate_json(await answer.read())
+            response = await self._rpc.call(self._queue, request.to_json(), timeout=self._patience)
+            return HealthStatus.model_validate_json(await response.read())
         except (Unavailable, DeadlineExceeded) as error:
             log.info("repository_not_probed", repository=name, error=error.message)
             return None

@@ -99,7 +99,7 @@ class Watch:
         self._sent_until = {**self._sent_until, **transition_of}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
-        self._cursor.held_by(asyncio.current_task())
+        self._cursor.attach(asyncio.current_task())
         return self
 
     async def __anext__(self) -> bytes:
