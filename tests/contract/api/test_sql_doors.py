@@ -8,6 +8,7 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
+from tests.acceptance.waiting import until
 from tests.contract.api.test_evaluations import EVALUATIONS, Desk, raw
 
 from dashwright.api.main import Gateway
@@ -34,7 +35,12 @@ async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
     await worker.start()
-    assert len(children() - before) == 1, "the first child is there before the first statement"
+
+    async def has_child() -> bool:
+        return len(children() - before) == 1
+
+    # The first child starts without a statement, while everything else is served.
+    await until(has_child)
     async with aiohttp.ClientSession(await gateway.start()) as session:
         yield Desk(session, broker)
     await gateway.stop()
