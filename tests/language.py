@@ -23,7 +23,6 @@ NOT_YET = (
     "README.md",
     "SECURITY.md",
     "docs/explanation/architecture.md",
-    "docs/explanation/performance.md",
     "docs/explanation/threat-model.md",
     "docs/reference/*",
     "tests/acceptance/*",
