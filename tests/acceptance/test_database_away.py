@@ -66,7 +66,7 @@ async def outlive_the_database(stack: Stack, database_url: str, broker_url: str,
             await check_refused(client, method, path, body)
         await check_down(client)
         await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", answered=True)
-        await stack.gateway.event("submission_waits")
+        await stack.gateway.event("submission_delayed")
 
         await back()
         answer = await submitter.answer_to("kept")

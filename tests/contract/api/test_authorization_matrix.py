@@ -188,7 +188,7 @@ SIGNED_IN_ROUTES: Final = frozenset(
 )
 
 # What people with programs for Grafana expect of the doors of repositories: the lowest role that is let in, by what the path ends in.
-# A file asks for the rights on what it stands for, once it was looked at.
+# A file requires the rights on the objects in it, which are known after it was read.
 REPOSITORY_DOORS: Final[Mapping[str, str]] = {
     "POST repositories": ADMIN,
     "PUT repositories/{name}": ADMIN,

@@ -264,14 +264,14 @@ async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_s
         ("POST", "new/deep/mine.json", body, {}),
     ):
         status, refused = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
-        told = "anna needs repositories:write as long as its directory was not synced"
+        told = "anna needs repositories:write until its directory is synced"
         assert (status, told in refused["message"]) == (403, True), (method, path, refused)
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
     assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200
     assert (commits(git_server), (await synced(git_api))["state"]) == (2, "success")
     for path in ("new/s.json", "new/README.md"):
-        assert "on what it stands for" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
+        assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
 
 async def test_what_is_pushed_into_an_open_folder_is_open_at_once(git_api: Api, started: Started) -> None:

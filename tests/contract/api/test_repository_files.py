@@ -72,7 +72,7 @@ async def test_a_file_is_read_by_who_may_read_all_that_it_shows(api: Api, worker
     status, found = await api("GET", f"{FILES}/a.json", auth=inside)
     assert (status, found["kind"], found["resource"]["file"]) == (200, "ResourceWrapper", {"spec": {"title": "T"}})
     status, refused = await api("GET", f"{FILES}/a.json", auth=viewer)
-    assert (status, refused["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on what it stands for")
+    assert (status, refused["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on the objects in it")
     worker.touches.append(touch("get", "another"))
     assert (await api("GET", f"{FILES}/a.json", auth=inside))[0] == 403
     assert (await api("GET", f"{FILES}/a.json", auth=ADMIN))[0] == 200

@@ -215,7 +215,7 @@ async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
     assert (await git_api("POST", f"{TEAM}/rollback", auth=editor))[0] == 403
     assert (await git_api("GET", f"{TEAM}/revisions", auth=editor))[0] == 200
     status, found = await git_api("POST", f"{TEAM}/rollback")
-    assert (status, found["message"]) == (422, "ref: Not found: nothing was synced before what is stored now")
+    assert (status, found["message"]) == (422, "ref: Not found: no earlier commit was synced")
     await synced(git_api)
     status, found = await git_api("POST", f"{TEAM}/rollback", {"ref": "0" * 40})
     assert status == 422

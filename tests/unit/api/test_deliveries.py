@@ -92,9 +92,9 @@ def test_a_pull_request_to_another_branch_asks_for_nothing() -> None:
         ("pull_request", pull("opened") | {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
         ("push", {"ref": "refs/heads/main"}, "missing repository in push event"),
         ("pull_request", {"action": "opened", "repository": OWN}, "expected PR in event"),
-        ("push", [], "lacks what belongs"),
-        ("push", {"ref": 7, "repository": OWN}, "lacks what belongs to one: ref"),
-        ("pull_request", {"repository": OWN, "pull_request": {"number": 2**31}}, "lacks what belongs"),
+        ("push", [], "has missing or invalid members"),
+        ("push", {"ref": 7, "repository": OWN}, "has missing or invalid members: ref"),
+        ("pull_request", {"repository": OWN, "pull_request": {"number": 2**31}}, "has missing or invalid members"),
     ],
 )
 def test_what_is_no_event_of_this_repository_is_refused(event: str, payload: Any, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Configurations of repositories that are to be tried: admitted as if they were saved, which they are not."""
+"""Repository configurations to test: validated as if they were saved, but not saved."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,34 +14,34 @@ from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
+#: The name in the path for a repository that is not stored yet. No repository can have this name.
 NEW: Final = "new"
-"""The name in the path that stands for a repository which is not stored yet; none can have it."""
 
+#: A valid placeholder name, for a new configuration without one.
 _UNNAMED: Final = "unnamed"
-"""A name that nothing is wrong with, for a new one that says none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """Those of stored repositories and of new ones."""
+    """Configurations of stored and new repositories."""
 
     database: Database
     sealing: TokenSealer
     settings: AdmissionSettings
 
     async def get(self, namespace: str, name: str) -> StoredObject:
-        """The stored repository. Raises NotFound."""
+        """Return the stored repository. Raises NotFound."""
         async with self.database.connection() as connection:
             return await resources.get(connection, REPOSITORY, namespace, name)
 
     async def of(self, tree: Any, namespace: str, name: str, version: str) -> RepositorySpec:
-        """What a Repository object says, with its token sealed for the name in the path, where it has one.
+        """Return the spec of a Repository object, its token sealed for the name in the path.
 
-        A token that is not sent is that of the stored repository, as it would be if the object were saved. Raises BadRequest for what is no
-        such object, NotFound, and Invalid.
+        A token that is not sent is that of the stored repository, as in a save. Raises BadRequest for a body that
+        is not a Repository, NotFound, and Invalid.
         """
         if not isinstance(tree, dict):
-            raise BadRequest("the body must be one Repository object, or nothing")
+            raise BadRequest("the body must be a Repository object or empty")
         async with self.database.connection() as connection:
             stored = None if name == NEW else await resources.get(connection, REPOSITORY, namespace, name)
             called = name if stored is not None else _name_of(tree)

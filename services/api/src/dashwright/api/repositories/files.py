@@ -1,4 +1,4 @@
-"""Files of repositories as callers list, read and change them, with their rights on the objects that the files stand for."""
+"""Files of repositories: listed, read and changed with the caller's rights on the objects in them."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,19 +22,16 @@ from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import REPOSITORY, find
 from dashwright.common.models.repository_calls import ChangeMethod, ChangeRequest, FileRequest, FilesRequest, Touch
 
+#: The right to everything in a repository, whatever objects it defines.
 LIST: Final = REPOSITORY.actions["update"]
-"""The right to everything that a repository holds, whatever that stands for."""
 
-_TRIES: Final = 3
-_ANSWERED_WHOLE: Final = frozenset({"update", "delete"})
+_ATTEMPTS: Final = 3
+_RETURNING_OBJECT: Final = frozenset({"update", "delete"})
 
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What becomes of a file or directory. ``event`` is what the audit calls it; the rest is as in a ChangeRequest.
-
-    A ``dry_run`` is planned and judged, and not done.
-    """
+    """A change of a file or directory. The members match those of a ChangeRequest."""
 
     repository: str
     method: ChangeMethod
@@ -43,15 +40,17 @@ class FileChange:
     original_path: str
     content: str | None
     message: str
+    #: The name of the audit event.
     event: str
+    #: Plan and authorize the change, but do not make it.
     dry_run: bool = False
 
 
 class Files:
-    """The files of the repositories of the caller's organization. Answers are JSON.
+    """The files of the repositories in the caller's organization. Every method returns JSON.
 
-    Every method raises NotFound for a repository that is none, Unhealthy for one that cannot be read, DeadlineExceeded, and what the worker
-    says of the path.
+    Every method raises NotFound for an unknown repository, Unhealthy for one that cannot be read, DeadlineExceeded,
+    and the worker's errors about the path.
     """
 
     def __init__(self, database: Database, policy: AccessPolicy, worker: RepositoryClient, clock: Clock) -> None:
@@ -61,7 +60,7 @@ class Files:
         self._clock = clock
 
     async def list_files(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
-        """A FileList of everything below a directory, for who may do anything with the repository. Raises Forbidden."""
+        """Return a FileList of everything below a directory. Raises Forbidden without write access to the repository."""
         if not caller.may(LIST):
             raise permission_denied(LIST)
         await self._worker.require_ready(caller, caller.namespace, repository)
@@ -70,9 +69,9 @@ class Files:
         )
 
     async def read(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
-        """A ResourceWrapper, for who may read all the objects in it. Raises Forbidden.
+        """Return a ResourceWrapper. Raises Forbidden unless the caller may read every object in the file.
 
-        What holds none that can be found is for those who may list it.
+        If the objects in the file cannot be determined, reading requires the right to list the repository.
         """
         await self._worker.require_ready(caller, caller.namespace, repository)
         request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref)
@@ -83,11 +82,11 @@ class Files:
         return await _json(found["wrapper"])
 
     async def change(self, actor: Actor, caller: Identity, wanted: FileChange) -> bytes:
-        """Return the ResourceWrapper of what was done, or of a dry run of what would be.
+        """Return the ResourceWrapper of a change, or of its dry run.
 
-        Raises Forbidden where the caller lacks a right on any of it, and Conflict where others change the repository faster than it can
-        be done, or it is being deleted. The worker says first what would be done, and to which objects; it does that only while the
-        repository is as it was then.
+        The worker first plans the change; the gateway checks the caller's rights on each affected object; then the
+        worker makes the change if the repository has not changed in between. Raises Forbidden if the caller lacks a
+        right, and Conflict if the repository changes too fast or is being deleted.
         """
         name, until = wanted.repository, deadline_after()
         if metadata.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
@@ -116,7 +115,7 @@ class Files:
 
     async def _perform(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
         moved: Conflict | None = None
-        for _ in range(_TRIES):
+        for _ in range(_ATTEMPTS):
             planned = await self._plan(caller, asked, until)
             decided = asked.model_copy(update={"base": planned["base"], "content": planned.get("content")})
             try:
@@ -125,22 +124,25 @@ class Files:
                 raise
             except Conflict as error:
                 moved = error
-        raise Conflict(f"{asked.path!r} could not be changed, since others change the repository all the time; try again") from moved
+        raise Conflict(f"{asked.path!r} could not be changed because the repository kept changing; try again") from moved
 
     async def _plan(self, caller: Identity, asked: ChangeRequest, until: float) -> dict[str, Any]:
-        """Return the ChangeAnswer that says what would be done. Raises Forbidden where the caller may not do all of it."""
+        """Return the ChangeAnswer of a planned change. Raises Forbidden if the caller may not make all of it."""
         planned = await self._ask_worker(caller, asked, until=until)
         await self._check_rights(caller, asked.path, _touches(planned))
         return planned
 
     async def _check_rights(self, caller: Identity, path: str, touches: Sequence[Touch]) -> None:
-        """Raises Forbidden, which names no object: the caller named a path only."""
+        """Raise Forbidden if the caller lacks a right on an affected object.
+
+        The error names the path only: naming the object would reveal it to a caller who may not read it.
+        """
         view = await self._view(caller, touches)
         for touch in touches:
             kind = find(touch.group, touch.resource)
             assert kind is not None, f"{touch.resource}.{touch.group} is touched but not described"
             name = "" if touch.verb == "create" else touch.name
-            for verb in (touch.verb, *(("get",) if touch.verb in _ANSWERED_WHOLE else ())):
+            for verb in (touch.verb, *(("get",) if touch.verb in _RETURNING_OBJECT else ())):
                 if not view.may(kind.actions[verb], kind, name, touch.folder):
                     raise Forbidden(f"{path!r} is forbidden: {caller.login} needs {kind.actions[verb]} {_reason(touch)}")
 
@@ -162,7 +164,7 @@ class Files:
             )
 
     async def _ask_worker(self, caller: Identity, request: FileRequest | ChangeRequest, *, until: float) -> dict[str, Any]:
-        """A FileAnswer or ChangeAnswer, its numbers as they were written."""
+        """Return a FileAnswer or ChangeAnswer as a tree with numbers exactly as written."""
         try:
             body = await self._worker.call(request, deadline=until)
         except NotFound as error:
@@ -175,7 +177,7 @@ class Files:
 
 
 def event_of_files(verb: str) -> str:
-    """What the audit calls a change of files."""
+    """Return the name of the audit event for a change of files."""
     return event_of(REPOSITORY, f"files.{verb}")
 
 
@@ -185,10 +187,10 @@ def _touches(found: dict[str, Any]) -> Sequence[Touch]:
 
 def _reason(touch: Touch) -> str:
     if touch.resource == REPOSITORY.plural:
-        return "as long as its directory was not synced, since whom that is closed to is not known before"
-    return "on what it stands for"
+        return "until its directory is synced, because its access rules are unknown before"
+    return "on the objects in it"
 
 
 async def _json(tree: dict[str, Any]) -> bytes:
-    """In a thread, as it was read: bodies may have megabytes."""
+    """Return a tree as JSON, written in a thread because bodies may have megabytes."""
     return await asyncio.to_thread(write_json, tree)

@@ -1,7 +1,7 @@
-"""The queue door: takes submissions that were published to RabbitMQ through the same use case as HTTP, and answers to ``reply_to``.
+"""Submissions from RabbitMQ: handled like HTTP submissions, with the response sent to ``reply_to``.
 
-The contract stands in docs/reference/queue.md. A refusal is a final answer, never a lost message: without ``reply_to`` it goes
-to the dead letters with its reason. While the database is away a submission waits in the queue.
+The contract is in docs/reference/queue.md. A refusal is final and never loses the message: without ``reply_to`` it
+becomes a dead letter with the reason. While the database is unavailable, submissions wait in the queue.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ _LATER = 5.0
 
 
 class QueueSubmissions:
-    """``queue_identity``: whether a message without the ``authorization`` header acts as its namespace's queue identity."""
+    """The consumer of the submission queue."""
 
     def __init__(self, broker: Broker, jobs: Jobs, authenticator: Authenticator, *, queue_identity: bool, prefetch: int = 16) -> None:
         self._broker = broker
@@ -39,19 +39,21 @@ class QueueSubmissions:
         self._subscription: Subscription | None = None
 
     async def start(self) -> None:
+        """Start to consume submissions."""
         self._subscription = await self._broker.consume(self._broker.topology.submit, self.handle, prefetch=self._prefetch)
 
     async def stop(self, *, drain: float) -> None:
+        """Stop to consume; wait up to ``drain`` seconds for submissions in progress."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
     async def handle(self, delivery: Delivery) -> DeliveryResult:
-        """One submission: accepted and answered, refused and answered, or kept for later."""
+        """Handle a submission: accept it, refuse it, or retry it later."""
         try:
             body = await self._accept(delivery)
         except DashwrightError as error:
             if error.retryable:
-                log.warning("submission_waits", seconds=_LATER, error=error.message)
+                log.warning("submission_delayed", seconds=_LATER, error=error.message)
                 return Retry(_LATER, error.message)
             if error.status == 500:
                 raise

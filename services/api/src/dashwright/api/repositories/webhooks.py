@@ -1,7 +1,7 @@
-"""Deliveries of git hosts: believed by their signature, taken once, and only queued.
+"""Webhook deliveries of git hosts: verified by signature, accepted once, and only queued.
 
-Whoever calls is a stranger until the signature fits, so no body is looked at before, and what all of them together can make the gateway
-hold is bounded. Nobody is asked and no lock is waited for.
+An unverified client can send anything, so no body is parsed before its signature is verified, and the memory for
+unverified bodies is bounded. Handling a delivery calls no other service and waits for no lock.
 """
 
 import asyncio
@@ -43,42 +43,45 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _SIGNATURE: Final = re.compile(r"sha256=([0-9a-f]{64})")
 _LONGEST_ID: Final = 100
 
+#: The largest payload that git hosts send.
 LARGEST: Final = 25 * MEBIBYTE
-"""As large as hosts send them."""
 
 _UNCHECKED: Final = 64 * MEBIBYTE
+#: Per network: room for any delivery, but not the whole budget.
 _UNCHECKED_OF_ONE: Final = 32 * MEBIBYTE
-"""Of one network: any delivery, but not all the room."""
 
+#: Git hosts wait no longer for a response.
 _SECONDS: Final = 10.0
-"""No host waits for longer."""
 
 _MOST_REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One call of a host, as its headers have it; its ``body`` is on its way, from the ``address``."""
+    """A request of a git host."""
 
     event: str
     id: str
     signature: str
     media_type: str
+    #: The client's address, for the budget of unverified bodies.
     address: str
+    #: Not read yet.
     body: AsyncIterator[bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class SignedBody:
-    """What is known to come from the host; ``digest`` is its SHA-256."""
+    """A body with a valid signature."""
 
     body: bytearray
+    #: SHA-256 of the body.
     digest: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class HookTarget:
-    """A repository whose host was asked to call, and the secret that both know."""
+    """A repository that has a webhook, and the secret shared with its git host."""
 
     stored: StoredObject
     status: RepositoryStatus
@@ -86,18 +89,22 @@ class HookTarget:
 
 
 class LastEvents:
-    """When hosts called last, in Unix milliseconds; written in batches, since the status of a repository is behind a lock."""
+    """The times of the last deliveries, in Unix milliseconds.
+
+    They are written in batches: writing a repository's status requires a lock, which a delivery must not wait for.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._times: dict[tuple[str, str], int] = {}
 
     def note(self, namespace: str, name: str, at: int) -> None:
+        """Remember the time of a delivery until the next flush."""
         if (namespace, name) in self._times or len(self._times) < _MOST_REMEMBERED:
             self._times[namespace, name] = at
 
     async def flush(self) -> None:
-        """Writes what was noted. Raises Unavailable; what was not written is kept for the next time."""
+        """Write the remembered times. Raises Unavailable; times that were not written are kept for the next flush."""
         for (namespace, name), at in list(self._times.items()):
             await self._write(namespace, name, at)
             if self._times.get((namespace, name)) == at:
@@ -113,7 +120,7 @@ class LastEvents:
 
 
 class Webhooks:
-    """``box`` opens the secrets that were sealed for repositories."""
+    """The endpoint for webhook deliveries."""
 
     def __init__(self, database: Database, jobs: Jobs, box: SecretBox, clock: Clock, events: LastEvents) -> None:
         self._database = database
@@ -124,7 +131,7 @@ class Webhooks:
         self._unchecked = UploadBudget(_UNCHECKED, _UNCHECKED_OF_ONE)
 
     async def find_target(self, namespace: str, name: str) -> HookTarget | None:
-        """Return what is known of the repository whose host was asked to call; None where none was."""
+        """Return the repository's webhook with its opened secret, or None if there is no usable one."""
         try:
             async with self._database.connection() as connection:
                 stored = await resources.get(connection, REPOSITORY, namespace, name)
@@ -142,19 +149,19 @@ class Webhooks:
         return HookTarget(stored, status, secret)
 
     async def accept(self, target: HookTarget | None, delivery: Delivery, by: Actor, *, dry_run: bool = False) -> Decision:
-        """Queue what a delivery asks for, and return the host's response; a delivery that was taken before is not queued again.
+        """Queue the job of a delivery and return the response to the host. A repeated delivery is not queued again.
 
-        A dry run checks all this and queues nothing.
+        A dry run does everything but queue. Without a target, the response is that of a wrong signature, so that
+        clients cannot probe for repositories.
 
-        A host that was not asked to call gets the response of a wrong signature, so that strangers cannot find out which repositories
-        there are. Raises Unauthorized without the right signature, BadRequest for what cannot be read or comes too slowly,
-        TooManyRequests where too much comes at once, Unhealthy of a repository that was seen not to be healthy, and what asking for a
-        job raises.
+        Raises Unauthorized without a valid signature, BadRequest for an unreadable or too slow body,
+        TooManyRequests when the budget is used up, Unhealthy for a repository known to be unhealthy, and the errors
+        of submitting a job.
         """
         signed = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
-        assert target is not None, "no signature fits a secret that was made for it"
+        assert target is not None, "a random secret has no valid signature"
         if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
-            raise BadRequest("the delivery has no id that could tell it from others; send X-GitHub-Delivery")
+            raise BadRequest("the delivery has no valid id; send X-GitHub-Delivery")
         stored, health = target.stored, target.status.health
         decision = decide(
             delivery.event, _payload(delivery.media_type, signed.body), stored.name, RepositorySpec.model_validate_json(stored.spec)
@@ -168,7 +175,7 @@ class Webhooks:
         if decision.job is None:
             return decision
         host = replace(by, uid=f"{WEBHOOK}{stored.uid}", login=f"{WEBHOOK}{stored.name}", org_id=org_of(stored.namespace) or by.org_id)
-        # By its body, which is signed, and not by its id, which a stranger who has caught a delivery could change.
+        # The signed body identifies a delivery: its id is not signed, so a replayed delivery could carry another one.
         once = Idempotency(f"sha256:{signed.digest.hex()}", signed.digest)
         if await self._jobs.accepted_before(host, stored.namespace, once) is not None:
             return Decision(200, "delivery was received before")
@@ -176,7 +183,10 @@ class Webhooks:
         return decision
 
     async def _verified_body(self, secret: str, delivery: Delivery) -> SignedBody:
-        """Hashed as it comes, compared in constant time. Nothing is read where there is nothing to compare with."""
+        """Read the body while hashing it, and compare the signature in constant time.
+
+        Nothing is read if the signature header is malformed.
+        """
         match = _SIGNATURE.fullmatch(delivery.signature)
         if match is None:
             raise _invalid_signature()
@@ -190,7 +200,7 @@ class Webhooks:
                         digest.update(piece)
                         signature.update(piece)
             except TimeoutError as error:
-                raise BadRequest(f"the delivery did not come within {_SECONDS:g} seconds; send it again") from error
+                raise BadRequest(f"the delivery was not complete within {_SECONDS:g} seconds; send it again") from error
         if not hmac.compare_digest(signature.hexdigest(), match[1]):
             raise _invalid_signature()
         return SignedBody(body, digest.digest())
@@ -201,11 +211,13 @@ def _invalid_signature() -> Unauthorized:
 
 
 def _payload(media_type: str, body: bytearray) -> Any:
-    """Raises BadRequest for what is neither JSON nor a form with JSON in it."""
+    """Return the payload. Raises BadRequest for a body that is neither JSON nor a form with JSON in it."""
     text: bytearray | str = body
     try:
         if media_type == _FORM:
             text = parse_qs(body.decode(), max_num_fields=10)["payload"][0]
         return orjson.loads(text)
     except (ValueError, KeyError) as error:
-        raise BadRequest("the delivery is no JSON, and no form whose payload is; choose one of both at the git host") from error
+        raise BadRequest(
+            "the delivery is neither JSON nor a form with a JSON payload; set the webhook's content type to application/json"
+        ) from error

@@ -1,1 +1,1 @@
-"""The route tables, one module an area: functions that take what they need and return routes."""
+"""Route tables, one module per area: functions that take their dependencies and return routes."""

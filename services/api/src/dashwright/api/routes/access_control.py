@@ -1,4 +1,4 @@
-"""Permissions: those of the caller, and the explicit grants of users and service accounts."""
+"""Routes of permissions: the caller's own, and the explicit grants of users and service accounts."""
 
 from typing import Final
 
@@ -17,10 +17,12 @@ from dashwright.common.errors import BadRequest, Forbidden, NotFound
 
 TAG: Final = "access_control"
 _BAD_BODY: Final = "bad request data"
-_ORG: Final = {"orgId": "the organization they hold in, the caller's own unless given; 0: in all, and globally"}
+_ORG: Final = {"orgId": "the organization of the grants, by default the caller's own; 0: all organizations, and global resources"}
 
 
 def routes(database: Database, use: Grants) -> list[Route]:
+    """Return the routes."""
+
     async def actions(call: Call) -> Response:
         return json_response(dict.fromkeys(sorted(call.identity.permissions), True))
 
@@ -39,7 +41,7 @@ def routes(database: Database, use: Grants) -> list[Route]:
         if own is None or own != call.identity.org_id:
             raise _no_service_account()
         if org_id not in (0, own):
-            raise BadRequest("A service account holds permissions in its own organization, or with orgId=0 in all")
+            raise BadRequest("a service account can only have permissions in its own organization, or with orgId=0 in all")
         return account_id, org_id
 
     async def listed(connection: Connection, account_id: int, org_id: int) -> Response:
@@ -79,14 +81,16 @@ def routes(database: Database, use: Grants) -> list[Route]:
             "/api/access-control/user/actions",
             actions,
             SIGNED_IN,
-            Operation("getUserActions", "what the caller may do at all", TAG, responses={200: dict[str, bool]}),
+            Operation("getUserActions", "the actions that the caller may do", TAG, responses={200: dict[str, bool]}),
         ),
         Route(
             "GET",
             "/api/access-control/user/permissions",
             scopes,
             SIGNED_IN,
-            Operation("getUserPermissions", "what the caller may do, and on what", TAG, responses={200: dict[str, list[str]]}),
+            Operation(
+                "getUserPermissions", "the caller's permissions: actions and their scopes", TAG, responses={200: dict[str, list[str]]}
+            ),
         ),
         Route(
             "GET",
@@ -148,13 +152,16 @@ def routes(database: Database, use: Grants) -> list[Route]:
 
 
 async def _requested_grants(call: Call) -> list[Grant]:
-    """The body's grants by their canonical names, each once. Raises BadRequest naming an unknown action or a scope that does not fit."""
+    """Return the body's grants by canonical names, without duplicates.
+
+    Raises BadRequest for an unknown action or a scope that does not fit it.
+    """
     form = await call.fields(GrantsForm, fault=_BAD_BODY)
     return sorted({normalise(grant.action, grant.scope) for grant in form.permissions})
 
 
 def _org(call: Call) -> int:
-    """The organization the query names. Raises BadRequest, or Forbidden where it is not the caller's own and they are no server admin."""
+    """Return the organization in the query. Raises BadRequest, or Forbidden if only a server admin may name it."""
     text = call.query.get("orgId")
     if text is None:
         return call.identity.org_id
@@ -162,7 +169,7 @@ def _org(call: Call) -> int:
     if org_id is None:
         raise BadRequest("orgId is invalid")
     if org_id != call.identity.org_id and not call.identity.is_server_admin:
-        raise Forbidden("Permissions in other organizations, and with orgId=0 in all, are the business of server admins only")
+        raise Forbidden("only server admins may manage permissions in other organizations, or with orgId=0 in all")
     return org_id
 
 

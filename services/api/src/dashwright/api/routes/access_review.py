@@ -1,4 +1,4 @@
-"""What a caller may do, asked in the words of Kubernetes: ``kubectl auth can-i`` and the like."""
+"""The Kubernetes API that reviews the caller's permissions, as ``kubectl auth can-i`` uses it."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -22,17 +22,19 @@ _PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _ALL: Final = "*"
 _OPERATION: Final = Operation(
     "reviewOwnAccess",
-    "whether the caller may do something",
+    "review the caller's own access",
     "discovery",
     request=Content(SelfSubjectAccessReview, (JSON, YAML)),
     responses={201: SelfSubjectAccessReview},
-    query={"dryRun": "All: accepted; a review keeps nothing in any case"},
+    query={"dryRun": "All: accepted; a review never stores anything"},
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
-    description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` says what. Nothing is stored.",
+    description="A SelfSubjectAccessReview of authorization.k8s.io/v1; `spec.resourceAttributes` names the action. Nothing is stored.",
 )
 
 
 def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, views: IdentityViews) -> list[Route]:
+    """Return the route."""
+
     async def create(call: Call) -> Response:
         options.is_dry_run(call)
         asked = _spec(await formats.read_body(call))
@@ -48,9 +50,9 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, view
         return json_response(review, 201)
 
     async def _refusal(attributes: Any, caller: Identity) -> str | None:
-        """Why not; None where the caller may."""
+        """Return the reason for a denial, or None if the caller is allowed."""
         if attributes is None:
-            return "only resourceAttributes are reviewed"
+            return "only resourceAttributes can be reviewed"
         wanted = _ResourceAttributes(attributes)
         found = [kind for kind in kinds if wanted.group in (_ALL, kind.group) and wanted.resource in (_ALL, kind.plural)]
         if not found:
@@ -63,7 +65,9 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, view
             for action in _actions(kind, wanted):
                 if action is None:
                     return (
-                        f'{kind.key} have no "{wanted.verb}" of "{wanted.below}"' if wanted.below else f'{kind.key} have no "{wanted.verb}"'
+                        f'{kind.key} do not support "{wanted.verb}" of "{wanted.below}"'
+                        if wanted.below
+                        else f'{kind.key} do not support "{wanted.verb}"'
                     )
                 if not await _may(kind, action, wanted.name, seen):
                     return f"{caller.login} needs {action}"
@@ -83,7 +87,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, view
 
 
 class _ResourceAttributes:
-    """``resourceAttributes``, in which what is missing is empty."""
+    """The ``resourceAttributes`` of a review. Missing attributes are empty."""
 
     def __init__(self, attributes: Any) -> None:
         self.namespace, self.verb, self.group = _text(attributes, "namespace"), _text(attributes, "verb"), _text(attributes, "group")
@@ -91,7 +95,7 @@ class _ResourceAttributes:
 
 
 def _actions(kind: Kind, wanted: _ResourceAttributes) -> list[str | None]:
-    """What has to be allowed; None for what the kind does not know."""
+    """Return the required actions; None stands for a verb or subresource that the kind does not have."""
     if wanted.below not in ("", "status"):
         return [next((sub.action for sub in kind.subresources if sub.name == wanted.below), None)]
     if wanted.verb == _ALL:

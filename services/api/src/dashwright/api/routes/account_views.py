@@ -1,4 +1,4 @@
-"""Organizations, members and users as answers."""
+"""Organizations, members and users as response models."""
 
 from datetime import datetime
 
@@ -15,6 +15,7 @@ from dashwright.common.identity import Identity
 
 
 def organization_view(found: Organization) -> OrganizationShape:
+    """Return the response model of an organization."""
     address = found.address
     shown = AddressShape(
         address1=address.address1,
@@ -28,11 +29,12 @@ def organization_view(found: Organization) -> OrganizationShape:
 
 
 def membership_view(found: Membership) -> MembershipShape:
+    """Return the response model of a user's membership."""
     return MembershipShape(org_id=found.org_id, name=found.name, role=found.role.value)
 
 
 def member_view(found: Member, now: datetime, caller: Identity | None) -> MemberShape:
-    """``caller`` where the answer tells what they may do with the member."""
+    """Return the response model of a member. With ``caller``, it includes the caller's permissions on the member."""
     seen = last_seen(found.last_seen_at, found.created)
     return MemberShape(
         org_id=found.org_id,
@@ -52,11 +54,16 @@ def member_view(found: Member, now: datetime, caller: Identity | None) -> Member
 
 
 def member_found_view(found: Member) -> MemberFound:
+    """Return the response model of a member in a lookup."""
     return MemberFound(user_id=found.user_id, uid=found.uid, login=found.login, avatar_url=avatar_url(found.email, found.name))
 
 
 def profile_view(found: Person, *, org_id: int | None = None, caller: Identity | None = None) -> ProfileShape:
-    """``org_id`` where it is that of the request; ``caller`` where the answer tells what they may do with the user."""
+    """Return the response model of a user.
+
+    ``org_id`` replaces the user's current organization by that of the request. With ``caller``, it includes the
+    caller's permissions on the user.
+    """
     return ProfileShape(
         id=found.id,
         uid=found.uid,
@@ -75,6 +82,7 @@ def profile_view(found: Person, *, org_id: int | None = None, caller: Identity |
 
 
 def user_item_view(found: Person, now: datetime) -> UserItem:
+    """Return the response model of a user in a list."""
     seen = last_seen(found.last_seen_at, found.created)
     return UserItem(
         id=found.id,

@@ -1,4 +1,4 @@
-"""What server admins see of the server: how it is set, and how much there is."""
+"""Routes for server admins: the server's settings and statistics."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -17,6 +17,7 @@ _SECRET: Final = "*********"  # noqa: S105
 
 
 def routes(database: Database, settings: Settings) -> list[Route]:
+    """Return the routes."""
     shown = sections(settings)
 
     async def set_how(_: Call) -> Response:
@@ -40,13 +41,13 @@ def routes(database: Database, settings: Settings) -> list[Route]:
             "/api/admin/stats",
             stats,
             Permission("server.stats:read", organization=OrganizationView.GLOBAL),
-            Operation("adminGetStats", "how much there is; 0 for what is not kept here", TAG, responses={200: ServerStats}),
+            Operation("adminGetStats", "statistics of the server; 0 for what it does not store", TAG, responses={200: ServerStats}),
         ),
     ]
 
 
 def sections(settings: Settings) -> Mapping[str, Mapping[str, str]]:
-    """The settings as existing clients look for them: texts, in sections. No secret is among them, only that there is one."""
+    """Return the settings as Grafana's clients expect them: texts in sections. Secrets are masked."""
     url = settings.database_url
     return {
         "DEFAULT": {"app_mode": "production", "instance_name": settings.http_host},

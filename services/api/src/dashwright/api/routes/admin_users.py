@@ -1,4 +1,4 @@
-"""What server admins do with users: make, disable, delete them, set their passwords and permissions."""
+"""Routes for server admins: create, disable and delete users, and set their passwords and permissions."""
 
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -20,6 +20,8 @@ _FIRST_ORG: Final = 1
 
 
 def routes(use: Users) -> list[Route]:
+    """Return the routes."""
+
     async def create(call: Call) -> Response:
         form = await call.fields(AdminCreateUserForm, fault=_BAD_BODY)
         login, email, name = fitting("login", form.login), fitting("email", form.email), fitting("name", form.name)
@@ -80,7 +82,7 @@ def routes(use: Users) -> list[Route]:
             Permission("users:create", "global.users:*", OrganizationView.GLOBAL),
             Operation(
                 "adminCreateUser",
-                "make a user, Viewer of one organization",
+                "create a user as Viewer of one organization",
                 TAG,
                 request=AdminCreateUserForm,
                 responses={200: UserMade},
@@ -93,7 +95,14 @@ def routes(use: Users) -> list[Route]:
             f"{one}/password",
             set_password,
             _needs("users.password:write"),
-            Operation("adminUpdateUserPassword", "an unknown user is 500", TAG, request=PasswordForm, responses=said, parameters=number),
+            Operation(
+                "adminUpdateUserPassword",
+                "set a user's password; an unknown user is 500",
+                TAG,
+                request=PasswordForm,
+                responses=said,
+                parameters=number,
+            ),
             audit=events.PASSWORD,
         ),
         Route(
@@ -103,7 +112,7 @@ def routes(use: Users) -> list[Route]:
             _needs("users.permissions:write"),
             Operation(
                 "adminUpdateUserPermissions",
-                "make or unmake a server admin",
+                "grant or revoke server admin rights",
                 TAG,
                 request=ServerAdminForm,
                 responses=said,
@@ -120,9 +129,9 @@ def routes(use: Users) -> list[Route]:
             Operation("adminDeleteUser", "delete a user", TAG, responses=said, parameters=number, errors=(404,)),
             audit=events.DELETE,
         ),
-        act("disable", disable, "users:disable", "adminDisableUser", "a disabled user cannot log in", events.DISABLE),
-        act("enable", enable, "users:enable", "adminEnableUser", "a disabled user can log in again", events.ENABLE),
-        act("logout", log_out, "users:logout", "adminLogoutUser", "look at a user anew; there are no sessions", events.LOGOUT),
+        act("disable", disable, "users:disable", "adminDisableUser", "disable a user, who can then not log in", events.DISABLE),
+        act("enable", enable, "users:enable", "adminEnableUser", "enable a user, who can then log in again", events.ENABLE),
+        act("logout", log_out, "users:logout", "adminLogoutUser", "reload a user's rights; there are no sessions to end", events.LOGOUT),
     ]
 
 

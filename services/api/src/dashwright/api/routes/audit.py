@@ -1,4 +1,4 @@
-"""The audit: who did what to what, newest first. Nothing changes it but time."""
+"""The route of the audit log, the newest events first."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -17,21 +17,21 @@ from dashwright.common.errors import BadRequest
 _READ: Final = "audit:read"
 _PAGE, _LARGEST_PAGE = 100, 1000
 _FILTERS: Final = {
-    "from": "events of that time and later; RFC 3339",
-    "to": "events before that time; RFC 3339",
-    "actor": "who did it: user:1, service-account:7, api-key:3, queue:default, anonymous",
-    "action": "what was done: token.create",
-    "object": "to what: org:5",
+    "from": "events at this time or later; RFC 3339",
+    "to": "events before this time; RFC 3339",
+    "actor": "the actor: user:1, service-account:7, api-key:3, queue:default, anonymous",
+    "action": "the action, such as token.create",
+    "object": "the object, such as org:5",
     "outcome": ", ".join(Outcome),
-    "requestId": "by which request",
-    "orgId": "about which organization; another than one's own is for server admins, who see all without it",
-    "before": "the next of the page before",
-    "limit": f"events on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+    "requestId": "the id of the request",
+    "orgId": "the organization concerned; only server admins may name another than their own, and see all without it",
+    "before": "the next of the previous page",
+    "limit": f"events on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
 }
 
 
 def routes(database: Database) -> list[Route]:
-    """Admins see what is about their organization, server admins all."""
+    """Return the route. Admins read the events of their organization, server admins all."""
 
     async def listed(call: Call) -> Response:
         wanted, before = _filter(call), _number(call, "before")
@@ -42,7 +42,7 @@ def routes(database: Database) -> list[Route]:
 
     operation = Operation(
         "listAuditEvents",
-        "who did what to what",
+        "the audit log",
         "audit",
         responses={200: AuditPage},
         query=_FILTERS,
@@ -54,7 +54,7 @@ def routes(database: Database) -> list[Route]:
 def _filter(call: Call) -> EventFilter:
     outcome = call.query.get("outcome")
     if outcome is not None and outcome not in set(Outcome):
-        raise BadRequest(f"outcome is one of {', '.join(Outcome)}")
+        raise BadRequest(f"outcome must be one of {', '.join(Outcome)}")
     return EventFilter(
         org_id=_organization(call),
         since=_time(call, "from"),
@@ -68,7 +68,7 @@ def _filter(call: Call) -> EventFilter:
 
 
 def _organization(call: Call) -> int | None:
-    """Raises Forbidden for an organization that the caller may not look into."""
+    """Return the organization to filter by. Raises Forbidden for one that the caller may not read."""
     wanted, own = _number(call, "orgId"), call.identity.org_id
     if call.identity.is_server_admin:
         return wanted
@@ -83,7 +83,7 @@ def _number(call: Call, name: str) -> int | None:
         return None
     number = parse_integer(text)
     if number is None:
-        raise BadRequest(f"{name} is no whole number")
+        raise BadRequest(f"{name} must be a whole number")
     return number
 
 
@@ -95,7 +95,7 @@ def _time(call: Call, name: str) -> datetime | None:
         moment = datetime.fromisoformat(text)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise BadRequest(f"{name} is no time; write it as 2026-01-31T12:00:00Z") from error
+        raise BadRequest(f"{name} must be a time, such as 2026-01-31T12:00:00Z") from error
 
 
 def _event_view(event: AuditRecord) -> AuditEvent:

@@ -1,4 +1,4 @@
-"""Legacy API keys, deprecated: listed and deleted. Making one is gone; service accounts and their tokens replace them."""
+"""Routes of legacy API keys: list and delete. Creating them was removed in favour of service account tokens."""
 
 from typing import Final
 
@@ -29,7 +29,7 @@ _TO_MAKE: Final = "Removed: use POST /api/serviceaccounts and POST /api/servicea
 
 
 def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -> list[Route]:
-    """``GET`` and ``DELETE`` know the caller's organization only, and no token of a service account. ``POST`` answers 410 to everybody."""
+    """Return the routes. They see legacy keys of the caller's organization only, no tokens. ``POST`` always returns 410."""
 
     async def listed(call: Call) -> Response:
         not_before = None if call.switch("includeExpired") else int(clock.seconds())
@@ -67,7 +67,7 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
                 "the organization's legacy keys, by name",
                 "api_keys",
                 responses={200: list[ApiKey]},
-                query={"includeExpired": "expired keys, too", "accesscontrol": "what the caller may do with each"},
+                query={"includeExpired": "include expired keys", "accesscontrol": "add the caller's permissions on each"},
                 parameters={"includeExpired": bool, "accesscontrol": bool},
                 description=_TO_READ,
                 deprecated=True,
@@ -97,13 +97,13 @@ def routes(database: Database, identities: IdentityInvalidation, clock: Clock) -
             "/api/auth/keys",
             create,
             PUBLIC,
-            Operation("addAPIkey", "gone", "api_keys", responses={410: Message}, description=_TO_MAKE, deprecated=True),
+            Operation("addAPIkey", "removed", "api_keys", responses={410: Message}, description=_TO_MAKE, deprecated=True),
         ),
     ]
 
 
 def _key_view(key: StoredLegacyKey, caller: Identity | None) -> ApiKey:
-    """``caller`` where the answer tells what they may do with the key."""
+    """Return the response model of a key. With ``caller``, it includes the caller's permissions on the key."""
     members: dict[str, object] = {"id": key.id, "name": key.name, "role": key.role.value}
     if key.expires is not None:
         members["expiration"] = times.format_seconds(key.expires)

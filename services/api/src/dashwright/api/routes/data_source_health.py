@@ -1,4 +1,4 @@
-"""Whether a data source works: the expressions service tries it."""
+"""Routes of the health check of a data source, which the expressions service runs."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _QUERY: Final = "datasources:query"
 
 
 def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float) -> list[Route]:
-    """``seconds`` is how long the service may try."""
+    """Return the routes. ``seconds`` is the time limit of a check."""
     queue = broker.topology.query
 
     async def health(call: Call) -> Response:
@@ -32,13 +32,13 @@ def routes(database: Database, broker: Broker, rpc: RpcClient, *, seconds: float
     def described(operation_id: str, *, deprecated: bool = False) -> Operation:
         return Operation(
             operation_id,
-            "whether a data source works",
+            "check whether a data source works",
             TAG,
             responses={200: DataSourceHealth, 400: DataSourceHealth | Error},
             parameters={"id": int} if deprecated else {},
             errors=(404,),
             deprecated=deprecated,
-            description="200 with status OK, or 400 with status ERROR and what is wrong.",
+            description="200 with status OK, or 400 with status ERROR and the reason.",
         )
 
     by_uid, by_id = "/api/datasources/uid/{uid}/health", "/api/datasources/{id}/health"

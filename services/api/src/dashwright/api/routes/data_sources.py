@@ -1,4 +1,4 @@
-"""Data sources of the current organization, by uid, number or name. What they are asked is told in ``routes/query.py``."""
+"""Routes of the organization's data sources, by uid, number or name. Queries are in ``routes/query.py``."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,28 +26,28 @@ from dashwright.common.stores import data_sources
 from dashwright.common.stores.data_sources import Fields, StoredDataSource
 
 TAG: Final = "datasources"
+#: The limit of a body; certificates and keys are its largest parts.
 BODY_BYTES: Final = 256 * 1024
-"""Certificates and keys are the largest parts of a data source."""
 
 _PREFIX: Final = Subject.DATA_SOURCE.prefix
-_ACCESS: Final = {"accesscontrol": "whether to add accessControl"}
+_ACCESS: Final = {"accesscontrol": "add accessControl"}
 
 
 def one(action: str) -> Permission:
-    """A permission on the data source whose uid the path holds."""
+    """Return a permission on the data source whose uid is in the path."""
     return Permission(action, f"{_PREFIX}{{uid}}")
 
 
 def any_one(action: str) -> Permission:
-    """A permission on a data source that has to be found first: ``find`` asks for it."""
+    """Return a permission on some data source: ``find`` checks it for the one that it finds."""
     return Permission(action, any_scope=True)
 
 
 async def find(database: Database, call: Call, action: str) -> StoredDataSource:
-    """The data source that the path names by ``uid``, ``id`` or ``name``.
+    """Return the data source that the path names by ``uid``, ``id`` or ``name``.
 
-    Raises Forbidden where the caller may not do ``action`` on it, also where there is none and only somebody who may do it on all may
-    know, NotFound, and BadRequest for a number that is none.
+    Raises Forbidden if the caller may not do ``action`` on it; also for an unknown one, unless the caller may do it
+    on all data sources. Raises NotFound, and BadRequest for an invalid number.
     """
     named = call.parameters
     number = call.integer("id", "id is invalid") if "id" in named else None
@@ -61,12 +61,12 @@ async def find(database: Database, call: Call, action: str) -> StoredDataSource:
 
 
 def readable(found: Sequence[StoredDataSource], caller: Identity, *actions: str) -> Sequence[StoredDataSource]:
-    """Those that the caller may do one of ``actions`` on."""
+    """Return the data sources on which the caller may do one of ``actions``."""
     return [stored for stored in found if any(caller.may(action, f"{_PREFIX}{stored.uid}") for action in actions)]
 
 
 def item_view(stored: StoredDataSource, caller: Identity | None) -> DataSourceItem:
-    """One of the list; ``caller`` where the answer tells what they may do with it."""
+    """Return the response model of a list item. With ``caller``, it includes the caller's permissions."""
     fields, kind = stored.fields, type_of(stored.fields.type)
     return DataSourceItem(
         id=stored.id,
@@ -88,7 +88,7 @@ def item_view(stored: StoredDataSource, caller: Identity | None) -> DataSourceIt
 
 
 def data_source_view(stored: StoredDataSource, caller: Identity | None = None) -> DataSourceShape:
-    """All of one; ``caller`` where the answer tells what they may do with it."""
+    """Return the response model of a data source. With ``caller``, it includes the caller's permissions."""
     fields = stored.fields
     return DataSourceShape(
         id=stored.id,
@@ -113,41 +113,52 @@ def data_source_view(stored: StoredDataSource, caller: Identity | None = None) -
 
 
 class _DataSourceHandlers:
+    """The handlers of the data source routes."""
+
     def __init__(self, database: Database, use: DataSources) -> None:
         self._database = database
         self._use = use
 
     async def listed(self, call: Call) -> Response:
+        """List the readable data sources."""
         async with self._database.connection() as connection:
             found = await data_sources.list_all(connection, call.identity.org_id)
         caller = call.identity if call.switch("accesscontrol") else None
         return json_response([item_view(stored, caller) for stored in readable(found, call.identity, "datasources:read")])
 
     async def get(self, call: Call) -> Response:
+        """Return a data source."""
         found = await find(self._database, call, "datasources:read")
         return json_response(data_source_view(found, call.identity if call.switch("accesscontrol") else None))
 
     async def number(self, call: Call) -> Response:
+        """Return the number of a data source."""
         found = await find(self._database, call, "datasources:read")
         return json_response(DataSourceId(id=found.id))
 
     async def create(self, call: Call) -> Response:
+        """Create a data source."""
         body = await call.model(AddDataSourceCommand)
         stored = await self._use.create(call.actor, _fields(body), body.secrets)
         return _saved("Datasource added", stored)
 
     async def update(self, call: Call) -> Response:
-        before = await find(self._database, call, "datasources:write")  # before the body: an unknown one is told of, whatever is sent
+        """Change a data source."""
+        before = await find(
+            self._database, call, "datasources:write"
+        )  # Before the body: an unknown data source is 404 even if the body is invalid.
         body = await call.model(DataSourceChanges)
         stored = await self._use.change(call.actor, before.id, lambda fields: _revised(fields, body), body.secrets, version=body.version)
         return _saved("Datasource updated", stored)
 
     async def delete(self, call: Call) -> Response:
+        """Delete a data source."""
         found = await find(self._database, call, "datasources:delete")
         await self._use.remove(call.actor, found.id)
         return json_response(DataSourceDeleted(id=found.id, message="Data source deleted"))
 
     async def delete_by_number(self, call: Call) -> Response:
+        """Delete a data source by its number."""
         found = await find(self._database, call, "datasources:delete")
         await self._use.remove(call.actor, found.id)
         return message_response("Data source deleted")
@@ -182,7 +193,7 @@ def _saved(message: str, stored: StoredDataSource) -> Response:
 
 
 def routes(database: Database, use: DataSources) -> list[Route]:
-    """``/api/datasources``: list, create, read, change, delete."""
+    """Return the routes of ``/api/datasources``."""
     handlers = _DataSourceHandlers(database, use)
     all_of_them, by_uid, by_id, by_name = (
         "/api/datasources",
@@ -199,7 +210,7 @@ def routes(database: Database, use: DataSources) -> list[Route]:
         responses={200: list[DataSourceItem]},
         query=_ACCESS,
         parameters=switch,
-        description="Shows those that the caller may read.",
+        description="Returns the data sources that the caller may read.",
     )
 
     def reading(operation_id: str, what: str, *, deprecated: bool = False) -> Operation:
@@ -226,7 +237,7 @@ def routes(database: Database, use: DataSources) -> list[Route]:
             deprecated=deprecated,
         )
 
-    add = Operation("addDataSource", "make a data source", TAG, AddDataSourceCommand, {200: DataSourceSaved}, errors=(409,))
+    add = Operation("addDataSource", "create a data source", TAG, AddDataSourceCommand, {200: DataSourceSaved}, errors=(409,))
     id_of = Operation(
         "getDataSourceIdByName", "the number of a data source", TAG, responses={200: DataSourceId}, errors=(404,), deprecated=True
     )
@@ -243,23 +254,23 @@ def routes(database: Database, use: DataSources) -> list[Route]:
         deprecated=True,
     )
     read, write, delete = "datasources:read", "datasources:write", "datasources:delete"
-    get_by_id = reading("getDataSourceByID", "one by its number", deprecated=True)
-    change_by_id = changing("updateDataSourceByID", "change one by its number", deprecated=True)
+    get_by_id = reading("getDataSourceByID", "get a data source by its number", deprecated=True)
+    change_by_id = changing("updateDataSourceByID", "change a data source by its number", deprecated=True)
     return [
         Route("GET", all_of_them, handlers.listed, any_one(read), listing),
         Route("POST", all_of_them, handlers.create, Permission("datasources:create"), add, body_limit=BODY_BYTES, audit=CREATE),
-        Route("GET", by_uid, handlers.get, one(read), reading("getDataSourceByUID", "one")),
+        Route("GET", by_uid, handlers.get, one(read), reading("getDataSourceByUID", "get a data source")),
         Route(
             "PUT",
             by_uid,
             handlers.update,
             one(write),
-            changing("updateDataSourceByUID", "change one"),
+            changing("updateDataSourceByUID", "change a data source"),
             body_limit=BODY_BYTES,
             audit=UPDATE,
         ),
         Route("DELETE", by_uid, handlers.delete, one(delete), delete_by_uid, audit=DELETE),
-        Route("GET", by_name, handlers.get, any_one(read), reading("getDataSourceByName", "one by its name")),
+        Route("GET", by_name, handlers.get, any_one(read), reading("getDataSourceByName", "get a data source by its name")),
         Route("DELETE", by_name, handlers.delete, any_one(delete), delete_by_name, audit=DELETE),
         Route("GET", "/api/datasources/id/{name}", handlers.number, any_one(read), id_of),
         Route("GET", by_id, handlers.get, any_one(read), get_by_id),

@@ -1,4 +1,4 @@
-"""The description of the API: ``/openapi.json`` for programs, ``/docs`` for people. Neither tells anything about what is stored."""
+"""The description of the API: ``/openapi.json`` for programs, ``/docs`` for users. It reveals no stored data."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,15 +25,19 @@ _HTML = "text/html; charset=utf-8"
 
 
 def described_api(routes: Sequence[Route], *, version: str) -> Schema:
-    """Return the whole description, with the options that only Kubernetes' clients send as an object."""
+    """Return the OpenAPI document, with the options that Kubernetes clients send as an object."""
     options = [sub.options for kind in KINDS for sub in kind.subresources if sub.options is not None]
     return document(routes, version=version, also=options, tags=TAGS, examples=EXAMPLES)
 
 
 def routes(others: Sequence[Route], *, version: str) -> list[Route]:
-    """Return the routes of all forms of the description of ``others`` and themselves. ``version`` is the product's."""
+    """Return the routes of all formats of the description, which covers ``others`` and these routes.
 
-    # The table does not change while the process lives. Made when first asked for, in a thread: it takes a moment, and few ask.
+    ``version`` is the product's version.
+    """
+
+    # The routes do not change while the process runs. The documents are generated on the first request, in a thread: that
+    # takes a while, and few clients request them.
     @lru_cache
     def described() -> Schema:
         return described_api([*others, *ours], version=version)
@@ -62,7 +66,7 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
     async def docs_of_group(call: Call) -> Response:
         page = (await asyncio.to_thread(pages)).get(call.parameters["group"])
         if page is None:
-            raise NotFound(f"There is no group of operations {call.parameters['group'][:40]!r}; {_DOCS} lists them")
+            raise NotFound(f"group of operations not found: {call.parameters['group'][:40]!r}; {_DOCS} lists them")
         return Response(200, page, _HTML, docs_page.HEADERS, may_compress=True)
 
     ours = [
@@ -77,12 +81,12 @@ def routes(others: Sequence[Route], *, version: str) -> list[Route]:
 
 
 def _moved(path: str, place: str, operation: str) -> Route:
-    """Return a route that leads elsewhere."""
+    """Return a route that redirects to ``place``."""
 
     async def moved(_: Call) -> Response:
         return Response(302, headers={"Location": place})
 
-    summary = f"leads to {place}, for the clients that know this address"
+    summary = f"redirect to {place}, for clients that use this address"
     return Route("GET", path, moved, PUBLIC, Operation(operation, summary, "description", responses={302: None}))
 
 

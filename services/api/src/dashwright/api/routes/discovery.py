@@ -1,6 +1,7 @@
-"""Discovery: the groups, versions and resources that are served, for clients that ask before they do anything else.
+"""Discovery: the served groups, versions and resources, which Kubernetes clients request first.
 
-``/api`` has no route. Grafana returns 404 there, and its command line tools refuse a server that has Kubernetes' core group.
+``/api`` has no route. Grafana returns 404 there, and its command line tools refuse a server that has Kubernetes'
+core group.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,8 +25,8 @@ from dashwright.common.media import ranges
 _TAG: Final = "discovery"
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 _META_VERSIONS: Final = ("v2", "v2beta1")
+#: Clients keep the documents, and ask each time whether they have changed.
 _HEADERS: Final = {"Vary": "Accept", "Cache-Control": "no-cache"}
-"""Clients keep what they got, and ask each time whether it still holds."""
 
 _EITHER: Final = (
     Content(APIGroupList),
@@ -41,7 +42,7 @@ class _Text:
 
 
 def routes(kinds: Sequence[Kind]) -> list[Route]:
-    """What is told is what ``kinds`` say of themselves."""
+    """Return the routes. The documents are generated once from ``kinds``."""
     groups = {group: _text(discovery.api_group(kinds, group)) for group in discovery.groups_of(kinds)}
     resources = {
         (group, version): _text(discovery.api_resource_list(kinds, group, version))
@@ -53,12 +54,12 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
     async def group(call: Call) -> Response:
         name = call.parameters["group"]
-        return _response(call, groups.get(name), f"there is no API group {name!r}; /apis lists those that are served")
+        return _response(call, groups.get(name), f"API group {name!r} not found; /apis lists the served ones")
 
     async def version(call: Call) -> Response:
         name = f"{call.parameters['group']}/{call.parameters['version']}"
         found = resources.get((call.parameters["group"], call.parameters["version"]))
-        return _response(call, found, f"there is no API version {name!r}; /apis lists those that are served")
+        return _response(call, found, f"API version {name!r} not found; /apis lists the served ones")
 
     return [
         _route("/apis", _either(discovery.api_group_list(kinds), everything), "getApiGroups", "the groups of the resource API"),
@@ -67,7 +68,7 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
             "/apis/{group}",
             group,
             SIGNED_IN,
-            Operation("getApiGroup", "one group", _TAG, responses={200: APIGroup, 304: None}, errors=(404,)),
+            Operation("getApiGroup", "an API group", _TAG, responses={200: APIGroup, 304: None}, errors=(404,)),
         ),
         Route(
             "GET",
@@ -82,13 +83,13 @@ def routes(kinds: Sequence[Kind]) -> list[Route]:
 
 
 def _route(path: str, handler: Handler, identifier: str, summary: str) -> Route:
-    aggregated = "Aggregated, everything in one document, where Accept says so."
+    aggregated = "Returns the aggregated document if the Accept header prefers it."
     operation = Operation(identifier, summary, _TAG, responses={200: _EITHER, 304: None}, description=aggregated)
     return Route("GET", path, handler, SIGNED_IN, operation, shape=ErrorShape.STATUS)
 
 
 def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Document]) -> Handler:
-    """The plain document, or the aggregated one to a client that names it first."""
+    """Return a handler for the plain document, or the aggregated one if a client prefers it."""
     texts = {version: _text(aggregated(version), _AGGREGATED.format(version)) for version in _META_VERSIONS}
     texts[""] = _text(plain)
 
@@ -99,7 +100,7 @@ def _either(plain: discovery.Document, aggregated: Callable[[str], discovery.Doc
 
 
 def _meta_version(accept: str) -> str:
-    """The version of the aggregated document that a client wants; "" where it wants the plain one."""
+    """Return the requested version of the aggregated document; "" for the plain document."""
     found, weight = "", 0.0
     for asked in ranges(accept):
         wanted = asked.parameters.get("v", "") if asked.parameters.get("as") == "APIGroupDiscoveryList" else ""

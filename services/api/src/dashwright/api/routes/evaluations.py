@@ -1,4 +1,7 @@
-"""The outcome of an evaluation, streamed from the store a piece at a time: it never lies in the gateway's memory at once."""
+"""The route of an evaluation's result.
+
+The result is streamed from the store in pieces, so that it is never complete in memory.
+"""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -19,7 +22,7 @@ from dashwright.common.stores.jobs import StoredJob
 
 
 def routes(database: Database) -> list[Route]:
-    """``GET …/evaluations/{name}/result``: the frames as JSON, or as Arrow by ``Accept``."""
+    """Return the route ``GET …/evaluations/{name}/result``: frames as JSON, or as Arrow depending on ``Accept``."""
     path = f"/apis/{EVALUATION.api_version()}/namespaces/{{namespace}}/{EVALUATION.plural}/{{name}}/result"
 
     async def result(call: Call) -> Response:
@@ -28,9 +31,9 @@ def routes(database: Database) -> list[Route]:
             job = await _find_evaluation(connection, call.parameters["namespace"], name)
             outcome = await evaluations.find(connection, job.uid)
         if job.state in (State.PENDING, State.WORKING):
-            raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is here when it has ended', retry_after=1)
+            raise Conflict(f'{EVALUATION.key} "{name}" is {job.state}; its result is available after it has ended', retry_after=1)
         if outcome is None:
-            raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed as its status says')
+            raise Gone(f'{EVALUATION.key} "{name}" has no result: it failed, see its status')
         if outcome.is_expired:
             raise _expired(name, outcome.expires_at)
         as_arrow = wants_arrow(call.accept)
@@ -38,12 +41,14 @@ def routes(database: Database) -> list[Route]:
         return Response(outcome.status, pieces, ARROW if as_arrow else JSON)
 
     answers = {200: FRAMES, 400: FRAMES}
-    operation = Operation("getEvaluationResult", "the frames of an evaluation", EVALUATION.group, responses=answers, errors=(404, 409, 410))
+    operation = Operation(
+        "getEvaluationResult", "the result frames of an evaluation", EVALUATION.group, responses=answers, errors=(404, 409, 410)
+    )
     return [Route("GET", path, result, Permission(EVALUATION.actions["get"]), operation)]
 
 
 async def _find_evaluation(connection: Connection, namespace: str, name: str) -> StoredJob:
-    """Return an evaluation. Raises Gone for one that has expired, NotFound where there never was one, or too long ago."""
+    """Return an evaluation. Raises Gone if it has expired, and NotFound if it never existed or expired long ago."""
     try:
         return await jobs.get(connection, EVALUATION, namespace, name)
     except NotFound as error:
@@ -56,13 +61,13 @@ async def _find_evaluation(connection: Connection, namespace: str, name: str) ->
 def _expired(name: str, at: datetime) -> Gone:
     time = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Gone(
-        f'{EVALUATION.key} "{name}" expired at {time} with its result; submit it again. '
-        "DASHWRIGHT_EVALUATION_RESULT_SECONDS is how long results are kept"
+        f'{EVALUATION.key} "{name}" and its result expired at {time}; submit it again. '
+        "DASHWRIGHT_EVALUATION_RESULT_SECONDS sets how long results are kept"
     )
 
 
 async def _pieces(database: Database, uid: uuid.UUID, form: Format) -> AsyncIterator[bytes]:
-    """Each piece is read when the one before has been sent; no connection is held between."""
+    """Yield the pieces of a result. Each is read after the previous one was sent; no connection is held in between."""
     number = 0
     while True:
         async with database.connection() as connection:

@@ -1,4 +1,4 @@
-"""Examples of the operations that clients use most, in an order in which they can be tried."""
+"""Examples of the most used operations, in an order in which they can be tried."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -82,6 +82,7 @@ _EVALUATION: Final = {
     },
 }
 
+#: The example of each operation, by operation id.
 EXAMPLES: Final[Mapping[str, Example]] = {
     "createFolder": Example({"uid": "shop", "title": "Shop"}, _FOLDER),
     "postDashboard": Example(
@@ -146,4 +147,3 @@ EXAMPLES: Final[Mapping[str, Example]] = {
     ),
     "createEvaluationV0alpha1": Example(_EVALUATION, {**_EVALUATION, "status": {"state": "pending"}}, {"namespace": "default"}),
 }
-"""The example of each operation by its id."""

@@ -1,4 +1,4 @@
-"""What clients ask first: the version they parse, which organization they speak for, and which data sources it has."""
+"""Routes that clients call first: the API version, the current organization and its data sources."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ TAG: Final = "frontend"
 
 
 def routes(database: Database, settings: Settings, *, commit: str = "unknown") -> list[Route]:
-    """Not for strangers: clients check a credential with this call."""
+    """Return the routes. The settings require credentials because clients check their credentials with this call."""
     version = settings.reported_version
     shown = {
         "buildInfo": {
@@ -54,20 +54,20 @@ def routes(database: Database, settings: Settings, *, commit: str = "unknown") -
 
     operation = Operation(
         "getFrontendSettings",
-        "version, data sources and what is switched on",
+        "version, data sources and enabled features",
         TAG,
         responses={200: FrontendSettings},
-        description="Data sources, by name, are those that the caller may query or read.",
+        description="Includes the data sources that the caller may query or read, by name.",
     )
     return [Route("GET", "/api/frontend/settings", frontend, SIGNED_IN, operation), Route("GET", "/bootdata", _bootdata, PUBLIC, _BOOTDATA)]
 
 
 async def _bootdata(_: Call) -> Response:
-    """Its readers look for the namespace of a cloud here, and take another for the one of an organization."""
+    """Return the default namespace. Clients read a cloud namespace from here and treat any other as an organization's."""
     return json_response({"settings": {"namespace": namespace_of(1)}})
 
 
-_BOOTDATA: Final = Operation("getBootData", "which namespace a client starts in", TAG, responses={200: BootData})
+_BOOTDATA: Final = Operation("getBootData", "the namespace that a client starts in", TAG, responses={200: BootData})
 
 
 def _source(stored: StoredDataSource) -> dict[str, Any]:

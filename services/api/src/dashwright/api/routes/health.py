@@ -1,4 +1,4 @@
-"""How the service says that it is well and what it is: the probes, the metrics, and the versions clients ask for."""
+"""Routes of health and identity: probes, metrics, and the versions that clients request."""
 
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
@@ -24,14 +24,14 @@ _TEXT: Final = "text/plain; charset=utf-8"
 _PLAIN: Final = Content(str, ("text/plain",))
 _PROBED: Final = {200: _PLAIN, 500: _PLAIN}
 _CHECKED: Final = {200: HealthResponse, 503: HealthResponse}
-_VERBOSE: Final = {"verbose": "Present: the response names every check"}
+_VERBOSE: Final = {"verbose": "If present, the response names every check"}
 _NO_QUERY: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", metrics_token: SecretStr | None = None) -> list[Route]:
-    """The routes of health. ``probes`` has a check named ``database``; ``reported_version`` is what existing clients parse.
+    """Return the routes. ``probes`` has a check named ``database``; ``reported_version`` is the version that clients parse.
 
-    With ``metrics_token`` metrics are for those who send it as a bearer token.
+    With ``metrics_token``, metrics require it as a bearer token.
     """
 
     async def database_health(_: Call) -> Response:
@@ -40,12 +40,19 @@ def routes(probes: Probes, *, reported_version: str, commit: str = "unknown", me
         return json_response(body) if is_well else json_response(body, 503, {"Retry-After": "1"})
 
     return [
-        _get("/livez", _probe(probes.live), "livez", "Whether the process lives; no reason to restart it", _PROBED, _VERBOSE),
-        _get("/readyz", _probe(probes.ready), "readyz", "Whether the process can do its work; names what is down", _PROBED, _VERBOSE),
-        _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "The same as readyz", _PROBED, _VERBOSE),
+        _get("/livez", _probe(probes.live), "livez", "Whether the process is alive; if not, restart it", _PROBED, _VERBOSE),
+        _get(
+            "/readyz",
+            _probe(probes.ready),
+            "readyz",
+            "Whether the process can do its work; the response names failed checks",
+            _PROBED,
+            _VERBOSE,
+        ),
+        _get("/healthz", _probe(lambda: probes.ready("healthz")), "healthz", "An alias of readyz", _PROBED, _VERBOSE),
         _get("/metrics", _metrics(metrics_token), "metrics", "Metrics as Prometheus text", {200: _PLAIN}),
         _get("/version", _version, "version", "The version of this server, as Kubernetes clients read it", {200: VersionInfo}),
-        _get("/api/health", database_health, "getHealth", "Whether the database answers, and the version of the API", _CHECKED),
+        _get("/api/health", database_health, "getHealth", "The health of the database, and the version of the API", _CHECKED),
     ]
 
 
@@ -70,7 +77,7 @@ def _metrics(token: SecretStr | None) -> Handler:
 
     async def handler(call: Call) -> Response:
         if expected and not hmac.compare_digest(call.headers.get("Authorization", "").encode(), expected):
-            raise Unauthorized("Metrics need the token of DASHWRIGHT_METRICS_TOKEN; send it as Authorization: Bearer")
+            raise Unauthorized("metrics require the token of DASHWRIGHT_METRICS_TOKEN as Authorization: Bearer")
         return Response(200, metrics.exposition(), metrics.CONTENT_TYPE)
 
     return handler

@@ -1,7 +1,7 @@
-"""The description in the words of Swagger 2.0, for older tools, among them kubectl before 1.27.
+"""The API description as Swagger 2.0, for older tools such as kubectl before 1.27.
 
-Newer ones ask for it as protobuf, to judge a ``List``, the file that holds several objects. They get a description without a word on
-any kind, and leave the judgement to the server.
+Newer ones request it as protobuf to validate a ``List``, the file that holds several objects. They get a document
+without any kinds and leave the validation to the server.
 """
 
 import asyncio
@@ -20,21 +20,22 @@ from dashwright.api.resources import openapi_documents
 from dashwright.common.kinds.kind import Kind
 
 PATH: Final = "/openapi/v2"
+#: The media type of Kubernetes' protobuf documents.
 PROTOBUF: Final = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 
+#: The second spelling is what clients send, though it is not a valid media type.
 _ASKED: Final = (PROTOBUF, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
-"""The second is how clients write it, though it is no media type."""
 
 _VERSION: Final = "2.0"
 _DOCUMENT: Final = {"type": "object", "additionalProperties": True, "description": "A Swagger 2.0 document"}
+#: A message with its first field, the version, and nothing else.
 _AS_PROTOBUF: Final = b"\n\x03" + _VERSION.encode()
-"""A message with its first field, the version, and nothing else."""
 
 _UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache", "Vary": "Accept"}
 
 
 def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) -> list[Route]:
-    """Return the route. ``described`` returns the whole description in the words of OpenAPI 3.0."""
+    """Return the route. ``described`` returns the whole description as OpenAPI 3.0."""
 
     @lru_cache
     def text() -> tuple[bytes, str]:

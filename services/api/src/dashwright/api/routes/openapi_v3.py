@@ -1,4 +1,4 @@
-"""The documents that Kubernetes clients read before they send or explain an object. They tell nothing about what is stored."""
+"""The documents that Kubernetes clients read before they send or explain an object. They reveal no stored data."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -22,13 +22,13 @@ _TAG: Final = "discovery"
 
 
 class DocumentAddress(Shape):
-    """Where a document is."""
+    """The address of a document."""
 
     server_relative_url: str = Field(alias="serverRelativeURL", description="The address, with the tag of the document")
 
 
 class Index(Shape):
-    """The documents that there are."""
+    """The available documents."""
 
     paths: dict[str, DocumentAddress] = Field(description="The addresses, by group and version")
 
@@ -37,16 +37,16 @@ _INDEX: Final = {200: Index, 304: None}
 _DOCUMENT: Final = {200: Content({"type": "object", "additionalProperties": True, "description": "An OpenAPI 3.0 document"}), 304: None}
 _TAKEN: Final = frozenset({JSON, "application/*", "*/*"})
 _UNTIL_IT_CHANGES: Final = {"Cache-Control": "no-cache"}
-_FOR_EVER: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
+_IMMUTABLE: Final = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) -> list[Route]:
     """Return the index, and a document for each version of a group.
 
-    ``described`` returns the whole description in the words of OpenAPI 3.0.
+    ``described`` returns the whole description as OpenAPI 3.0.
     """
 
-    # Made when first asked for, in a thread: they take a moment, and few ask.
+    # Generated on the first request, in a thread: that takes a while, and few clients request them.
     @lru_cache
     def texts() -> dict[str, tuple[bytes, str]]:
         found = {}
@@ -70,9 +70,9 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
         path = f"apis/{call.parameters['group']}/{call.parameters['version']}"
         found = (await asyncio.to_thread(texts)).get(path)
         if found is None:
-            raise NotFound(f"there is no document of {path!r}; /openapi/v3 lists those that there are")
+            raise NotFound(f"there is no document {path!r}; /openapi/v3 lists the documents")
         body, tag = found
-        return tagged(call, body, tag, _FOR_EVER if call.query.get("hash") == tag else _UNTIL_IT_CHANGES)
+        return tagged(call, body, tag, _IMMUTABLE if call.query.get("hash") == tag else _UNTIL_IT_CHANGES)
 
     return [
         Route(
@@ -80,7 +80,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
             "/openapi/v3",
             index,
             PUBLIC,
-            Operation("listOpenApiV3", "which documents there are", _TAG, responses=_INDEX, errors=(406,)),
+            Operation("listOpenApiV3", "the index of documents", _TAG, responses=_INDEX, errors=(406,)),
         ),
         Route(
             "GET",
@@ -92,7 +92,7 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
                 "the description of a version of a group, as Kubernetes clients read it",
                 _TAG,
                 responses=_DOCUMENT,
-                query={"hash": "the tag of the document that is meant; it may be kept for ever then"},
+                query={"hash": "the tag of the document; the response may then be cached permanently"},
                 errors=(404, 406),
             ),
         ),
@@ -101,4 +101,4 @@ def routes(kinds: Sequence[Kind], described: Callable[[], Mapping[str, Any]]) ->
 
 def _check_accept(call: Call) -> None:
     if call.accept and not any(asked.name in _TAKEN and asked.weight > 0 for asked in ranges(call.accept)):
-        raise NotAcceptable(f"the description is there in {JSON} only; the Accept header does not name it")
+        raise NotAcceptable(f"the description is only available as {JSON}, which the Accept header does not allow")

@@ -1,4 +1,4 @@
-"""Members of the caller's organization (``/api/org/users``) and of any (``/api/orgs/{org_id}/users``)."""
+"""Routes of members of the caller's organization (``/api/org/users``) and of any (``/api/orgs/{org_id}/users``)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -25,14 +25,14 @@ _ALL: Final = 10_000
 _LOOKED_UP: Final = 50
 _PAGE, _LARGEST_PAGE, _LAST_PAGE = 1000, 5000, 1_000_000
 _QUERY: Final = "text in login, e-mail or name, in any case of letters"
-_SHOWN: Final = "what the caller may do with each"
+_SHOWN: Final = "add the caller's permissions on each"
 _BAD_USER: Final = "userId is invalid"
 
 Org = Callable[[Call], int]
 
 
 def routes(database: Database, use: Members, clock: Clock) -> list[Route]:
-    """The same calls twice, but for ``lookup``, which is the caller's organization's only."""
+    """Return the routes, which exist twice except ``lookup``, which serves the caller's organization only."""
     return [
         *_routes(database, use, clock, "/api/org/users", OrganizationView.CURRENT, _current_org, "ForCurrentOrg"),
         _lookup(database),
@@ -108,7 +108,7 @@ def _routes(
                 "members, by e-mail and login",
                 TAG,
                 responses={200: list[MemberShape]},
-                query={"query": _QUERY, "limit": f"at most, {_ALL} unless given", "accesscontrol": _SHOWN},
+                query={"query": _QUERY, "limit": f"the most members to return, by default {_ALL}", "accesscontrol": _SHOWN},
                 parameters={**org, "limit": int, "accesscontrol": bool},
                 errors=(404,),
             ),
@@ -126,7 +126,7 @@ def _routes(
                 query={
                     "query": _QUERY,
                     "page": "from 1",
-                    "perpage": f"members on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+                    "perpage": f"members on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
                     "accesscontrol": _SHOWN,
                 },
                 parameters={**org, "page": int, "perpage": int, "accesscontrol": bool},
@@ -140,7 +140,7 @@ def _routes(
             Permission("org.users:add", "users:*", where),
             Operation(
                 "addOrgUser" if isinstance(where, OrganizationInPath) else "addOrgUserToCurrentOrg",
-                "make a user a member",
+                "add a user to the organization",
                 TAG,
                 request=MemberForm,
                 responses={200: MemberAdded},
@@ -156,7 +156,7 @@ def _routes(
             Permission("org.users:write", "users:id:{user_id}", where),
             Operation(
                 f"updateOrgUser{suffix}",
-                "give a member another role; who is none is 500",
+                "change the role of a member; another user is 500",
                 TAG,
                 request=RoleForm,
                 responses={200: Message},
@@ -171,7 +171,7 @@ def _routes(
             Permission("org.users:remove", "users:id:{user_id}", where),
             Operation(
                 f"removeOrgUser{suffix}",
-                "end a membership; the user stays",
+                "remove a member; the user is not deleted",
                 TAG,
                 responses={200: Message},
                 parameters={**org, "user_id": int},
@@ -196,10 +196,10 @@ def _lookup(database: Database) -> Route:
         Permission(_READ, any_scope=True),
         Operation(
             "getOrgUsersForCurrentOrgLookup",
-            "members to name somewhere",
+            "members for a lookup by name",
             TAG,
             responses={200: list[MemberFound]},
-            query={"query": _QUERY, "limit": f"at most, {_LOOKED_UP} unless given"},
+            query={"query": _QUERY, "limit": f"the most members to return, by default {_LOOKED_UP}"},
             parameters={"limit": int},
         ),
     )
@@ -210,7 +210,10 @@ def _invites() -> Route:
         return json_response([])
 
     described = Operation(
-        "getPendingOrgInvites", "pending invitations: none, since users are added without one", TAG, responses={200: list[InviteShape]}
+        "getPendingOrgInvites",
+        "pending invitations: always empty, because users are added without one",
+        TAG,
+        responses={200: list[InviteShape]},
     )
     return Route("GET", "/api/org/invites", invites, Permission("org.users:add", "users:*"), described)
 

@@ -1,4 +1,4 @@
-"""Organizations: the caller's own (``/api/org``), and all of them (``/api/orgs``)."""
+"""Routes of organizations: the caller's own (``/api/org``), and all of them (``/api/orgs``)."""
 
 from typing import Final
 
@@ -23,12 +23,12 @@ _LISTED: Final = {
     "query": "text in the name, in any case of letters",
     "name": "the exact name",
     "page": "from 0",
-    "perpage": f"organizations on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+    "perpage": f"organizations on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
 }
 
 
 def routes(database: Database, organizations: Organizations) -> list[Route]:
-    """Their members are the business of ``org_users``."""
+    """Return the routes. Those of members are in ``org_users``."""
 
     async def read(org_id: int) -> Response:
         async with database.connection() as connection:
@@ -93,7 +93,13 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
     said, org, number = {200: Message}, {200: OrganizationShape}, {"org_id": int}
     form, address = OrganizationForm, AddressForm
     return [
-        Route("GET", "/api/org", current, SIGNED_IN, Operation("getCurrentOrg", "the caller's own", TAG, responses=org, errors=(404,))),
+        Route(
+            "GET",
+            "/api/org",
+            current,
+            SIGNED_IN,
+            Operation("getCurrentOrg", "the caller's organization", TAG, responses=org, errors=(404,)),
+        ),
         Route(
             "PUT",
             "/api/org",
@@ -129,7 +135,14 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs",
             create,
             Permission("orgs:create", "org:*", OrganizationView.GLOBAL),
-            Operation("createOrg", "make one; its maker is Admin", TAG, request=form, responses={200: OrganizationMade}, errors=(409,)),
+            Operation(
+                "createOrg",
+                "create an organization; its creator is Admin",
+                TAG,
+                request=form,
+                responses={200: OrganizationMade},
+                errors=(409,),
+            ),
             audit=events.CREATE,
         ),
         Route(
@@ -137,21 +150,21 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs/name/{name}",
             by_name,
             Permission("orgs:read", "org:*", OrganizationView.GLOBAL),
-            Operation("getOrgByName", "one by its exact name", TAG, responses=org, errors=(404,)),
+            Operation("getOrgByName", "get an organization by its exact name", TAG, responses=org, errors=(404,)),
         ),
         Route(
             "GET",
             "/api/orgs/{org_id}",
             one,
             Permission("orgs:read", here, IN_PATH),
-            Operation("getOrgByID", "one", TAG, responses=org, parameters=number, errors=(404,)),
+            Operation("getOrgByID", "get an organization", TAG, responses=org, parameters=number, errors=(404,)),
         ),
         Route(
             "PUT",
             "/api/orgs/{org_id}",
             rename,
             write,
-            Operation("updateOrg", "rename one; an unknown one is 500", TAG, request=form, responses=said, parameters=number),
+            Operation("updateOrg", "rename an organization; an unknown one is 500", TAG, request=form, responses=said, parameters=number),
             audit=events.UPDATE,
         ),
         Route(
@@ -167,7 +180,9 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
             "/api/orgs/{org_id}",
             delete,
             Permission("orgs:delete", here, IN_PATH),
-            Operation("deleteOrgByID", "delete one with all it holds", TAG, responses=said, parameters=number, errors=(404,)),
+            Operation(
+                "deleteOrgByID", "delete an organization with everything in it", TAG, responses=said, parameters=number, errors=(404,)
+            ),
             audit=events.DELETE,
         ),
     ]

@@ -1,4 +1,4 @@
-"""Panels with expression targets: evaluated by the strict door, examined without running anything, and described as JSON Schema."""
+"""Routes of panels with expression targets: evaluate strictly, validate without running, and JSON Schemas."""
 
 from functools import cache
 
@@ -19,7 +19,7 @@ _JSON_SCHEMA = {"type": "object", "additionalProperties": True, "description": "
 
 
 def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
-    """``body_limit``: the bytes of a request."""
+    """Return the routes. ``body_limit`` is the largest request in bytes."""
     summary = "evaluate a panel's targets, strictly"
     query = Operation("queryPanel", summary, "panels", Panel, RESULTS, EXPLAIN, parameters=dict.fromkeys(EXPLAIN, bool))
     validate = Operation("validatePanel", "report every fault of a panel and run nothing", "panels", Panel, {200: PanelValidation})
@@ -37,11 +37,11 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
 async def _schema(call: Call) -> Response:
     kind = call.parameters.get("type", "")
     if kind and kind not in TARGETS:
-        raise NotFound(f"There is no kind of expression target {kind[:40]!r}; there are {', '.join(TARGETS)}")
+        raise NotFound(f"unknown expression target {kind[:40]!r}; known are {', '.join(TARGETS)}")
     return Response(200, _document(kind), _SCHEMA_TYPE)
 
 
 @cache
 def _document(kind: str) -> bytes:
-    """Of the panel for the empty kind. The documents change with the program only."""
+    """Return the schema of a target, or of the panel for the empty kind. It only changes with the program."""
     return orjson.dumps(target_schema(kind) if kind else panel_schema())

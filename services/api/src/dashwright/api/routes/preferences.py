@@ -1,4 +1,4 @@
-"""Preferences of the caller, of a team and of the current organization."""
+"""Routes of preferences: of the caller, of a team and of the current organization."""
 
 import zoneinfo
 from collections.abc import Awaitable, Callable
@@ -23,11 +23,11 @@ from dashwright.common.errors import Invalid
 from dashwright.common.models.classic import ClassicBody, Name
 
 _TAG: Final = "preferences"
+#: The largest body in bytes: clients load ``navbar`` and ``queryHistory`` with every page.
 _LIMIT: Final = 64 * 1024
-"""Bytes of a body: what clients keep in ``navbar`` and ``queryHistory`` is read with every page."""
 
+#: Returns the owner of the preferences in a call, given whether the call changes them. Raises Forbidden and NotFound.
 OwnerOf = Callable[[Call, bool], Awaitable[PreferencesOwner]]
-"""Whose preferences a call is about, and whether it changes them. Raises Forbidden and NotFound."""
 
 
 def _storable(tree: dict[str, Any]) -> dict[str, Any]:
@@ -44,7 +44,7 @@ _Tree = Annotated[dict[str, Any], AfterValidator(_storable)]
 
 
 class PreferencesBody(ClassicBody):
-    """An empty text takes a choice back."""
+    """New preferences. An empty text removes a choice."""
 
     theme: Name | None = None
     home_dashboard_uid: Name | None = Field(default=None, alias="homeDashboardUID")
@@ -57,12 +57,12 @@ class PreferencesBody(ClassicBody):
 
     @property
     def given(self) -> dict[str, Any]:
-        """What was sent, by its name in the API."""
+        """The members that were sent, by their names in the API."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 
 class _PreferencesHandlers:
-    """The three verbs on the preferences of one kind of owner."""
+    """The handlers for the preferences of one kind of owner."""
 
     def __init__(self, database: Database, changes: PreferenceChanges, owner: OwnerOf) -> None:
         self._database = database
@@ -70,6 +70,7 @@ class _PreferencesHandlers:
         self._owner = owner
 
     async def get(self, call: Call) -> Response:
+        """Return the preferences."""
         owner = await self._owner(call, False)
         async with self._database.connection() as connection:
             found = await preferences.get(connection, owner)
@@ -85,9 +86,11 @@ class _PreferencesHandlers:
         return json_response(shown)
 
     async def replace(self, call: Call) -> Response:
+        """Replace all preferences."""
         return await self._change(call, keep=False)
 
     async def change(self, call: Call) -> Response:
+        """Change the given preferences."""
         return await self._change(call, keep=True)
 
     async def _change(self, call: Call, *, keep: bool) -> Response:
@@ -104,7 +107,7 @@ def _timezones() -> frozenset[str]:
 
 
 def routes(database: Database) -> list[Route]:
-    """GET, PUT (replaces all) and PATCH (changes what is given) of ``/api/user|org|teams/{team_id}/preferences``."""
+    """Return the routes of ``/api/user|org|teams/{team_id}/preferences``: GET, PUT (replaces all), PATCH (changes some)."""
     changes = PreferenceChanges(database, _timezones)
 
     async def user(call: Call, _changes: bool) -> PreferencesOwner:
@@ -133,7 +136,7 @@ def routes(database: Database) -> list[Route]:
 def _routes(
     path: str, whose: str, read: Access | Permission, write: Access | Permission, handlers: _PreferencesHandlers, errors: tuple[int, ...]
 ) -> list[Route]:
-    get = Operation(f"get{whose}Preferences", "what is preferred; only what is set", _TAG, responses={200: PreferencesShape}, errors=errors)
+    get = Operation(f"get{whose}Preferences", "get the preferences that are set", _TAG, responses={200: PreferencesShape}, errors=errors)
     replace = Operation(f"update{whose}Preferences", "replace all preferences", _TAG, PreferencesBody, {200: Message}, errors=errors)
     change = Operation(f"patch{whose}Preferences", "change the preferences given", _TAG, PreferencesBody, {200: Message}, errors=errors)
     return [

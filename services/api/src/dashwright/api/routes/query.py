@@ -1,4 +1,4 @@
-"""``POST /api/ds/query``: hands the request to the expressions service and the worker's bytes to the client, both untouched."""
+"""``POST /api/ds/query``: passes the request to the expressions service and its response to the client, both unchanged."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,22 +17,22 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.observability import metrics
 
 QUERY = "datasources:query"
+#: The worker checks which data sources: it parses the queries, the gateway does not.
 NEEDS = Permission(QUERY, any_scope=True)
-"""Which data sources it may be is for the worker to see, which reads the queries."""
 
 
 Handler = Callable[[Call], Awaitable[Response]]
 _FLAGS = {"": False, "false": False, "true": True}
 FRAMES = (Content(QueryResults), Content(BINARY, (ARROW,)))
 RESULTS = {200: FRAMES, 400: (Content(QueryResults | QueryRefusal), Content(BINARY, (ARROW,)))}
+#: The uids travel in a message header, whose size is limited.
 _MOST_UIDS = 1_000
-"""They travel in a header of the message."""
 
-EXPLAIN = {"explain": "Whether meta.explain says how the results came about"}
+EXPLAIN = {"explain": "add meta.explain: how the results were calculated"}
 
 
 class Evaluations:
-    """Asks the expressions service; ``seconds`` is the deadline of a query."""
+    """The client of the expressions service. ``seconds`` is the time limit of a query."""
 
     def __init__(self, broker: Broker, rpc: RpcClient, *, seconds: float) -> None:
         self._queue = broker.topology.query
@@ -40,7 +40,7 @@ class Evaluations:
         self._seconds = seconds
 
     def handler_for(self, endpoint: QueryEndpoint) -> Handler:
-        """A handler for requests that come by ``endpoint``."""
+        """Return a handler for requests to ``endpoint``."""
 
         async def ask(call: Call) -> Response:
             started = time.perf_counter()
@@ -56,8 +56,8 @@ class Evaluations:
 
 
 def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
-    """``body_limit``: the bytes of a request."""
-    flags = {"lenient": "Whether an unlisted property of a target is a warning and no error", **EXPLAIN}
+    """Return the route. ``body_limit`` is the largest request in bytes."""
+    flags = {"lenient": "report unknown properties of a target as warnings instead of errors", **EXPLAIN}
     operation = Operation(
         "queryMetricsWithExpressions",
         "evaluate queries and expressions",
@@ -71,7 +71,7 @@ def routes(evaluations: Evaluations, *, body_limit: int) -> list[Route]:
 
 
 def _context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
-    # The worker decides what it can encode.
+    # The Accept header is passed on: the worker decides which formats it can encode.
     caller = call.identity
     return QueryContext(
         endpoint,
@@ -86,15 +86,15 @@ def _context(call: Call, endpoint: QueryEndpoint) -> QueryContext:
 
 
 def uids_of(caller: Identity) -> frozenset[str] | None:
-    """The data sources that the caller may query, None for all."""
+    """Return the data sources that the caller may query; None: all. Raises Forbidden for too many to list."""
     uids = caller.names(QUERY, "datasources:uid:")
     if uids is not None and len(uids) > _MOST_UIDS:
-        raise Forbidden(f"You may query more than {_MOST_UIDS} data sources one by one; have {QUERY} granted on datasources:uid:* instead")
+        raise Forbidden(f"you have {QUERY} on more than {_MOST_UIDS} single data sources; have it granted on datasources:uid:* instead")
     return uids
 
 
 def readable_by(caller: Identity) -> frozenset[str] | None:
-    """Return the data sources whose settings the caller may read, None for all; none where they are too many to list."""
+    """Return the data sources whose settings the caller may read; None: all. Empty if there are too many to list."""
     uids = caller.names("datasources:read", "datasources:uid:")
     return uids if uids is None or len(uids) <= _MOST_UIDS else frozenset()
 
@@ -102,12 +102,12 @@ def readable_by(caller: Identity) -> frozenset[str] | None:
 def _flag(call: Call, name: str) -> bool:
     given = call.query.get(name, "")
     if given not in _FLAGS:
-        raise BadRequest(f"The parameter {name} is {given[:40]!r}; give true or false")
+        raise BadRequest(f"the parameter {name} must be true or false, not {given[:40]!r}")
     return _FLAGS[given]
 
 
 async def _pieces(reply: RpcResponse) -> AsyncIterator[bytes]:
-    """The pieces at the client's pace; a client that leaves stops the worker."""
+    """Yield the pieces at the client's pace. When the client disconnects, closing the reply stops the worker."""
     async with aclosing(reply):
         async for piece in reply.chunks():
             yield piece

@@ -1,4 +1,4 @@
-"""Quotas of organizations and users: read and set. While they are switched off every call answers 403."""
+"""Routes of quotas of organizations and users. While quotas are disabled, every call returns 403."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -24,7 +24,7 @@ _ORG_NOT_READ, _USER_NOT_READ, _NOT_SET = "failed to get quota", "Failed to get 
 
 
 def routes(database: Database, rules: QuotaRules) -> list[Route]:
-    """What is used is counted when it is asked for. Unknown organizations, users and targets are 404."""
+    """Return the routes. Usage is counted on request. Unknown organizations, users and targets are 404."""
 
     def require_enabled() -> None:
         if not rules.enabled:
@@ -65,7 +65,7 @@ def routes(database: Database, rules: QuotaRules) -> list[Route]:
         body = await call.fields(QuotaLimit, fault=_BAD_BODY, message_id=_BAD_REQUEST)
         target, org_id = call.parameters["quota_target"], _org_id(call)
         quotas.check_target(Scope.ORG, target)
-        if org_id == 0:  # to the store: of no organization
+        if org_id == 0:  # The store takes 0 for "no organization".
             raise _unknown_org()
         async with database.transaction() as connection:
             await quotas.put(connection, org_id=org_id, target=target, limit=body.limit)

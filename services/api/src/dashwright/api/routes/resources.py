@@ -1,4 +1,4 @@
-"""Routes of the resource API, made from the registry of kinds."""
+"""Routes of the resource API, generated from the registry of kinds."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,21 +15,22 @@ from dashwright.api.resources.verbs import create, delete, delete_collection, ge
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
 
+#: The largest object in a request, in bytes.
 OBJECT_LIMIT: Final = 5 * 1024 * 1024
-"""Bytes of one object as sent."""
 
+#: The verb in the name of the audit event, if it differs.
 _EVENTS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
-"""What the audit calls a verb, where it is by another name."""
 
 _READING: Final = frozenset({"get", "list"})
 
 
 @dataclass(frozen=True, slots=True)
 class _Endpoint:
-    """How a verb is reached. ``path`` follows that of the collection."""
+    """The path and handler of a verb."""
 
     verb: str
     method: str
+    #: Relative to the collection.
     path: str
     operation: Callable[[Target], Operation]
     handle: ResourceHandler
@@ -64,7 +65,7 @@ _SUBRESOURCES: Final[Mapping[str, tuple[_Endpoint, ...]]] = MappingProxyType(
 
 
 def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
-    """Return every verb of every kind in each of its versions, and what is served below its objects."""
+    """Return the routes of every verb of every kind in each version, and of the subresources."""
     verbs = [
         _route(endpoint, Target(kind, version), services) for kind in kinds for version in kind.versions for endpoint in _endpoints(kind)
     ]
@@ -80,7 +81,7 @@ def routes(services: Services, kinds: Sequence[Kind] = KINDS) -> list[Route]:
 
 
 def _everywhere(target: Target, services: Services) -> Route:
-    """The list of all namespaces. Who may have it is told by the handler, which says what others can ask for."""
+    """Return the route that lists all namespaces. Its handler checks the rights, to name the namespaces to use instead."""
     path = f"/apis/{target.kind.group}/{target.version}/{target.kind.plural}"
     handle = functools.partial(list_.handle_everywhere, target, services)
     return Route("GET", path, handle, SIGNED_IN, list_.operation_everywhere(target))

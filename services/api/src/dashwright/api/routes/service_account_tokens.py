@@ -1,4 +1,4 @@
-"""Tokens of service accounts. The text that a token's holder sends is answered once, when it is made."""
+"""Routes of service account tokens. A token's text is only returned when it is created."""
 
 from typing import Final
 
@@ -20,7 +20,7 @@ _SOON_SECONDS: Final = 7 * 86_400
 
 
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
-    """All are about an account of the caller's organization; ``{id}`` is a number or a uid."""
+    """Return the routes, for accounts of the caller's organization; ``{id}`` is a number or a uid."""
 
     async def listed(call: Call) -> Response:
         async with database.connection() as connection:
@@ -50,7 +50,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             tokens,
             listed,
             read,
-            Operation("listTokens", "an account's tokens, by name; none for an unknown account", TAG, responses={200: list[shapes.Token]}),
+            Operation("listTokens", "an account's tokens, by name; empty for an unknown account", TAG, responses={200: list[shapes.Token]}),
         ),
         Route(
             "POST",
@@ -59,7 +59,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             write,
             Operation(
                 "createToken",
-                "make a token; its text is told here only",
+                "create a token; only this response contains its text",
                 TAG,
                 request=shapes.AddServiceAccountTokenCommand,
                 responses={200: shapes.MadeToken},
@@ -74,7 +74,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             write,
             Operation(
                 "deleteToken",
-                "delete a token, at once everywhere",
+                "delete a token, effective immediately",
                 TAG,
                 responses={200: Message},
                 parameters={"tokenId": int},

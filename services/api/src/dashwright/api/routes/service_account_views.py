@@ -1,4 +1,4 @@
-"""Service accounts as answers, and which account a path names."""
+"""Service accounts as response models, and the account that a path names."""
 
 from dashwright.api.domain import times
 from dashwright.api.domain.access.metadata import Subject, access_control
@@ -13,9 +13,9 @@ from dashwright.common.identity import Identity
 
 
 async def account_of(connection: Connection, call: Call, action: str, *, fault: str = "Service Account ID is invalid") -> int:
-    """The number of the account that ``{id}`` names, by number or uid; a number may be nobody's.
+    """Return the number of the account that ``{id}`` names by number or uid. A number may be unknown.
 
-    Raises Forbidden unless the caller may do ``action`` on it, then BadRequest with ``fault`` where it is neither.
+    Raises Forbidden unless the caller may do ``action`` on it, then BadRequest with ``fault`` for an unknown uid.
     """
     text = call.parameters["id"]
     account_id = parse_integer(text)
@@ -28,7 +28,7 @@ async def account_of(connection: Connection, call: Call, action: str, *, fault: 
 
 
 def item_view(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccount:
-    """``caller`` where the answer tells what they may do with it."""
+    """Return the response model of a list item. With ``caller``, it includes the caller's permissions."""
     shown = shapes.ServiceAccount(
         id=account.id,
         uid=account.uid,
@@ -45,7 +45,7 @@ def item_view(account: StoredServiceAccount, caller: Identity | None = None) -> 
 
 
 def profile_view(account: StoredServiceAccount, caller: Identity | None = None) -> shapes.ServiceAccountProfile:
-    """``caller`` where the answer tells what they may do with it."""
+    """Return the response model of an account. With ``caller``, it includes the caller's permissions."""
     shown = shapes.ServiceAccountProfile(
         id=account.id,
         uid=account.uid,

@@ -1,4 +1,4 @@
-"""Service accounts: found, made, read, changed and deleted; and legacy keys moved over to them."""
+"""Routes of service accounts, and of the migration of legacy keys to them."""
 
 from typing import Final
 
@@ -38,11 +38,11 @@ _READ, _WRITE, _DELETE = "serviceaccounts:read", "serviceaccounts:write", "servi
 _SEARCHED: Final = {
     "query": "text in name, login or e-mail, in any case of letters",
     "page": "from 1",
-    "perpage": f"accounts on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+    "perpage": f"accounts on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
     "disabled": "disabled accounts only",
     "expiredTokens": "accounts with an expired token only",
-    "external": "accounts that others manage only; there are none",
-    "accesscontrol": "what the caller may do with each",
+    "external": "externally managed accounts only; always empty",
+    "accesscontrol": "add the caller's permissions on each",
 }
 _TYPES: Final[dict[str, type]] = {
     "page": int,
@@ -55,7 +55,7 @@ _TYPES: Final[dict[str, type]] = {
 
 
 def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[Route]:
-    """All are about the caller's organization. ``{id}`` is a number or a uid."""
+    """Return the routes, for the caller's organization. ``{id}`` is a number or a uid."""
 
     async def search(call: Call) -> Response:
         page = call.number("page", 1, least=1, most=_LAST_PAGE)
@@ -100,7 +100,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
 
     async def migrate(call: Call) -> Response:
         done = await accounts.migrate(call.actor, call.identity)
-        details = [f"{name}: every login for it is taken" for name in done.failed.values()]
+        details = [f"{name}: all possible logins are taken" for name in done.failed.values()]
         migrated, failed = done.total - len(done.failed), list(done.failed)
         answer = Migration(total=done.total, migrated=migrated, failed=len(failed), failed_apikey_ids=failed, failed_details=details)
         return json_response(answer.members())
@@ -108,7 +108,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
     async def migrate_one(call: Call) -> Response:
         done = await accounts.migrate(call.actor, call.identity, call.integer("keyId", "Key ID is invalid"))
         if done.failed:
-            return message_response("Error migrating API key: every login for it is taken", 409)
+            return message_response("Error migrating API key: all possible logins are taken", 409)
         return message_response("Service accounts migrated")
 
     one_account = "/api/serviceaccounts/{id}"
@@ -121,7 +121,14 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts",
             search,
             read,
-            Operation("listServiceAccounts", "as search", TAG, responses=page_answer, query=_SEARCHED, parameters=_TYPES),
+            Operation(
+                "listServiceAccounts",
+                "service accounts, by e-mail and login",
+                TAG,
+                responses=page_answer,
+                query=_SEARCHED,
+                parameters=_TYPES,
+            ),
         ),
         Route(
             "GET",
@@ -154,7 +161,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             read,
             Operation(
                 "retrieveServiceAccount",
-                "read one",
+                "get a service account",
                 TAG,
                 responses={200: ServiceAccountProfile},
                 query={"accesscontrol": _SEARCHED["accesscontrol"]},
@@ -169,7 +176,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             write,
             Operation(
                 "updateServiceAccount",
-                "change what is given",
+                "change the given members",
                 TAG,
                 request=ServiceAccountChange,
                 responses={200: ServiceAccountChanged},
@@ -182,7 +189,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             one_account,
             delete,
             Permission(_DELETE, any_scope=True),
-            Operation("deleteServiceAccount", "delete one with its tokens", TAG, responses={200: Message}, errors=(404,)),
+            Operation("deleteServiceAccount", "delete a service account with its tokens", TAG, responses={200: Message}, errors=(404,)),
             audit=DELETE,
         ),
         Route(
@@ -190,7 +197,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             "/api/serviceaccounts/migrate",
             migrate,
             write_all,
-            Operation("migrateAPIKeysToServiceAccounts", "give every legacy key a service account", TAG, responses={200: Migration}),
+            Operation("migrateAPIKeysToServiceAccounts", "migrate all legacy keys to service accounts", TAG, responses={200: Migration}),
             audit=MIGRATE,
         ),
         Route(
@@ -200,7 +207,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
             write_all,
             Operation(
                 "migrateAPIKeyToServiceAccount",
-                "give one legacy key a service account",
+                "migrate a legacy key to a service account",
                 TAG,
                 responses={200: Message},
                 parameters={"keyId": int},

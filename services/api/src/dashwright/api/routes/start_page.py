@@ -1,4 +1,4 @@
-"""Pages to begin at: ``/`` with dashboards, repositories and jobs, and ``/dashboards`` with what a folder holds."""
+"""HTML pages: ``/`` with dashboards, repositories and jobs, and ``/dashboards`` with the contents of folders."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -28,13 +28,14 @@ _PAGE: Final = {200: Content(str, ("text/html",))}
 
 
 class _Pages:
-    """The handlers, each of which shows what its caller may read and leaves out the rest."""
+    """The handlers. Each shows what its caller may read and leaves out the rest."""
 
     def __init__(self, database: Database, policy: AccessPolicy) -> None:
         self._database = database
         self._policy = policy
 
     async def start(self, call: Call) -> Response:
+        """Return the start page."""
         caller = call.identity
         search = await self._search(caller, folders=[_ROOT])
         parts = []
@@ -50,6 +51,7 @@ class _Pages:
         return html.page("Overview", signed_in + "".join(parts))
 
     async def dashboards(self, call: Call) -> Response:
+        """Return the dashboards and folders of the root, or those that match a search."""
         words = call.query.get("query", "")
         search = await self._search(call.identity, containing=words, folders=[] if words else [_ROOT])
         async with self._database.connection() as connection:
@@ -57,13 +59,14 @@ class _Pages:
         return html.page(f"Dashboards with “{words}”" if words else "Dashboards", _list(found, with_folder=bool(words)))
 
     async def folder(self, call: Call) -> Response:
+        """Return the contents of a folder."""
         uid = call.parameters["uid"]
         this, inside = await self._search(call.identity, names=[uid]), await self._search(call.identity, folders=[uid])
         async with self._database.connection() as connection:
             named = [item for item in await titles.search(connection, this, limit=2, offset=0) if item.is_folder]
             found = await titles.search(connection, inside, limit=_ITEMS, offset=0)
         if not named:
-            raise NotFound(f'there is no folder with the uid "{uid}" that you may see')
+            raise NotFound(f'folder "{uid}" not found')
         (folder,) = named
         where = ""
         if folder.folder is not None:
@@ -94,15 +97,15 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
     async def icon(_: Call) -> Response:
         return Response(200, html.FAVICON, media.SVG, {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"})
 
-    query = {"query": "part of the title; without it the dashboards and folders of the root"}
+    query = {"query": "part of the title; without it the root is listed"}
     start = Operation("showStartPage", "Show dashboards, repositories and jobs", _TAG, responses=_PAGE)
-    dashboards = Operation("showDashboards", "Show the dashboards and folders that have a title", _TAG, responses=_PAGE, query=query)
+    dashboards = Operation("showDashboards", "Show dashboards and folders by title", _TAG, responses=_PAGE, query=query)
     routes = [
         Route("GET", "/", pages.start, SIGNED_IN, start),
         Route("GET", "/dashboards", pages.dashboards, SIGNED_IN, dashboards),
     ]
     for path, name in (("/dashboards/f/{uid}", "showFolder"), ("/dashboards/f/{uid}/{slug}", "showFolderWithSlug")):
-        operation = Operation(name, "Show what a folder holds", _TAG, responses=_PAGE, errors=(404,))
+        operation = Operation(name, "Show the contents of a folder", _TAG, responses=_PAGE, errors=(404,))
         routes.append(Route("GET", path, pages.folder, SIGNED_IN, operation))
     for path, name in (("/favicon.svg", "getIcon"), ("/favicon.ico", "getFavicon")):
         operation = Operation(name, "Return the icon of pages", _TAG, responses={200: Content(bytes, (media.SVG,))})
@@ -112,9 +115,9 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
 
 def _list(items: Sequence[titles.TitleMatch], *, with_folder: bool = False) -> str:
     if not items:
-        return '<p class="quiet">Nothing here that you may see.</p>'
+        return '<p class="quiet">Nothing that you may see.</p>'
     lines = "".join(f"<li>{_link(item, with_folder=with_folder)}</li>" for item in items)
-    more = f'<p class="quiet">The first {_ITEMS}; search to find others.</p>' if len(items) == _ITEMS else ""
+    more = f'<p class="quiet">Only the first {_ITEMS} are shown; use the search to find others.</p>' if len(items) == _ITEMS else ""
     return f'<ul class="plain">{lines}</ul>{more}'
 
 

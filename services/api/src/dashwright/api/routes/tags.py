@@ -1,39 +1,39 @@
-"""The groups of operations in the description: their names and what they are about."""
+"""Groups of operations in the API description, with their names and descriptions."""
 
 from collections.abc import Mapping
 from typing import Final
 
 TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "access_control": ("Access control", "Who may do what: explicit grants, and rules of access to folders and dashboards."),
-    "admin": ("Server", "What server admins see of the server."),
-    "admin_users": ("User administration", "Creating, changing and removing users, for server admins."),
+    "admin": ("Server", "Settings and statistics of the server, for server admins."),
+    "admin_users": ("User administration", "Creating, changing and deleting users, for server admins."),
     "annotations": ("Annotations", "Notes on points in time."),
     "api_keys": ("API keys", "Legacy keys, which service accounts replace."),
-    "audit": ("Audit", "Who changed what, and when."),
+    "audit": ("Audit", "A log of changes: actor, action, object and time."),
     "dashboard.grafana.app": ("Dashboards as resources", "Dashboards and library panels by the Kubernetes API conventions."),
-    "dashboards": ("Dashboards", "Saving, reading and drawing dashboards, and their versions."),
-    "datasources": ("Data sources", "Where queries go."),
-    "description": ("Description", "This description, in its forms."),
-    "discovery": ("Discovery", "What Kubernetes clients ask first: groups, versions, resources and what the caller may do."),
+    "dashboards": ("Dashboards", "Saving, reading and rendering dashboards, and their versions."),
+    "datasources": ("Data sources", "Connections to the databases and services that queries read."),
+    "description": ("Description", "This description in several formats."),
+    "discovery": ("Discovery", "First requests of Kubernetes clients: groups, versions, resources and the caller's permissions."),
     "ds": ("Queries", "The evaluation of queries and expressions."),
     "expressions.dashwright.io": ("Evaluations as resources", "Panels that are evaluated in the background."),
     "folder.grafana.app": ("Folders as resources", "Folders by the Kubernetes API conventions."),
-    "folders": ("Folders", "What dashboards, library panels and folders are in."),
-    "frontend": ("First requests", "What clients ask before they do anything else."),
-    "health": ("Health", "Whether the service works, its version and its metrics."),
-    "library elements": ("Library elements", "Panels that many dashboards show."),
+    "folders": ("Folders", "Folders, which contain dashboards, library panels and other folders."),
+    "frontend": ("First requests", "Settings that clients request before anything else."),
+    "health": ("Health", "The health of the service, its version and its metrics."),
+    "library elements": ("Library elements", "Panels that several dashboards share."),
     "orgs": ("Organizations", "Organizations and their members."),
-    "pages": ("Pages", "Pages for people, which browsers show."),
-    "panels": ("Panels", "Panels with expressions: evaluated strictly, examined, and described as JSON Schema."),
+    "pages": ("Pages", "HTML pages for browsers."),
+    "panels": ("Panels", "Panels with expressions: strict evaluation, validation, and JSON Schemas."),
     "preferences": ("Preferences", "Theme, home dashboard and the like, of users, teams and organizations."),
     "provisioning.grafana.app": (
         "Repositories and jobs",
-        "Where dashboards come from, and the work on that.",
+        "Repositories that provide dashboards, and the jobs that synchronize them.",
     ),
-    "quota": ("Quotas", "How much an organization or a user may have."),
+    "quota": ("Quotas", "Limits on the number of objects of an organization or a user."),
     "search": ("Search", "Finding dashboards and folders."),
     "service_accounts": ("Service accounts", "Accounts of programs, and their tokens."),
-    "teams": ("Teams", "Users who share rights."),
-    "users": ("Users", "Users, and what they may change of themselves."),
+    "teams": ("Teams", "Groups of users who share permissions."),
+    "users": ("Users", "Users, and their own profiles."),
 }
-"""The name and the description of each group, by the word that operations have for it."""
+"""The name and description of each group, by the tag of its operations."""

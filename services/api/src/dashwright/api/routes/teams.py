@@ -1,4 +1,4 @@
-"""Teams of the current organization, and the teams of a user in it. ``{team_id}`` is a team's number or its uid."""
+"""Routes of teams in the current organization. ``{team_id}`` is a team's number or its uid."""
 
 from typing import Annotated, Final, Literal
 
@@ -32,26 +32,34 @@ _NotBlank = Annotated[Name, StringConstraints(pattern=r"\S")]
 
 
 class CreateTeamCommand(ClassicBody):
+    """A request to create a team."""
+
     name: _NotBlank
     email: Name = ""
 
 
 class TeamChanges(ClassicBody):
+    """Changes to a team. Missing members keep their values."""
+
     name: _NotBlank | None = None
     email: Name | None = None
 
 
 class AddTeamMemberCommand(ClassicBody):
+    """A request to add a member."""
+
     user_id: Annotated[int, Field(ge=-(2**63), lt=2**63)]
     permission: Literal[0, 4] = 0
 
 
 class MemberChanges(ClassicBody):
+    """The new permission of a member."""
+
     permission: Literal[0, 4]
 
 
 def team_view(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamShape:
-    """A team as the API shows it to ``caller``."""
+    """Return the response model of a team. ``with_access`` adds the caller's permissions."""
     return TeamShape(
         id=team.id,
         uid=team.uid,
@@ -66,7 +74,7 @@ def team_view(team: teams.Team, caller: Identity, *, with_access: bool) -> TeamS
 
 
 async def find(database: Database, call: Call, action: str) -> teams.Team:
-    """The team the path names. Raises Forbidden where the caller may not do ``action`` on it, and NotFound."""
+    """Return the team in the path. Raises Forbidden if the caller may not do ``action`` on it, and NotFound."""
     reference = call.parameters["team_id"]
     number = parse_integer(reference)
     if number is not None:
@@ -80,11 +88,14 @@ async def find(database: Database, call: Call, action: str) -> teams.Team:
 
 
 class _TeamHandlers:
+    """The handlers of the team routes."""
+
     def __init__(self, database: Database, rights: Rights) -> None:
         self._database = database
         self._teams = Teams(database, rights)
 
     async def search(self, call: Call) -> Response:
+        """Return a page of teams."""
         page = call.number("page", 1, least=1, most=_MOST_PAGES)
         limit = call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         wanted = teams.TeamQuery(
@@ -98,32 +109,38 @@ class _TeamHandlers:
         return json_response(TeamPage(total_count=total, teams=listed, page=page, per_page=limit))
 
     async def create(self, call: Call) -> Response:
+        """Create a team."""
         body = await call.fields(CreateTeamCommand, fault=_FAULT)
         team_id, uid = await self._teams.create(call.actor, body.name, body.email, creator=call.identity.user_id)
         return json_response(TeamMade(message="Team created", team_id=team_id, uid=uid))
 
     async def get(self, call: Call) -> Response:
+        """Return a team."""
         team = await find(self._database, call, "teams:read")
         return json_response(team_view(team, call.identity, with_access=call.switch("accesscontrol")))
 
     async def update(self, call: Call) -> Response:
-        team = await find(self._database, call, "teams:write")  # before the body: an unknown team is told of, whatever is sent
+        """Change a team."""
+        team = await find(self._database, call, "teams:write")  # Before the body: an unknown team is 404 even if the body is invalid.
         body = await call.fields(TeamChanges, fault=_FAULT)
         await self._teams.change(call.actor, team.id, body.name, body.email)
         return message_response("Team updated")
 
     async def delete(self, call: Call) -> Response:
+        """Delete a team."""
         team = await find(self._database, call, "teams:delete")
         await self._teams.remove(call.actor, team.id)
         return message_response("Team deleted")
 
     async def own(self, call: Call) -> Response:
+        """Return the caller's teams."""
         caller = call.identity
         async with self._database.connection() as connection:
             found = await teams.of_member(connection, caller.org_id, caller.user_id)
         return json_response([team_view(team, caller, with_access=False) for team in found])
 
     async def of_user(self, call: Call) -> Response:
+        """Return a user's teams."""
         caller = call.identity
         if not caller.holds("teams:read"):
             raise permission_denied("users:read", "teams:read")
@@ -135,6 +152,7 @@ class _TeamHandlers:
         return json_response([team_view(team, caller, with_access=False) for team in found])
 
     async def members(self, call: Call) -> Response:
+        """Return the members of a team."""
         team = await find(self._database, call, "teams.permissions:read")
         async with self._database.connection() as connection:
             found = await teams.members(connection, team.id)
@@ -157,12 +175,14 @@ class _TeamHandlers:
         )
 
     async def add_member(self, call: Call) -> Response:
+        """Add a member."""
         team = await find(self._database, call, "teams.permissions:write")
         body = await call.fields(AddTeamMemberCommand, fault=_FAULT)
         await self._teams.add_member(call.actor, call.identity, team.id, body.user_id, body.permission)
         return message_response("Member added to Team")
 
     async def update_member(self, call: Call) -> Response:
+        """Change a member's permission."""
         user_id = call.integer("user_id", "userId is invalid")
         team = await find(self._database, call, "teams.permissions:write")
         body = await call.fields(MemberChanges, fault=_FAULT)
@@ -170,6 +190,7 @@ class _TeamHandlers:
         return message_response("Team member updated")
 
     async def remove_member(self, call: Call) -> Response:
+        """Remove a member."""
         user_id = call.integer("user_id", "userId is invalid")
         team = await find(self._database, call, "teams.permissions:write")
         await self._teams.remove_member(call.actor, team.id, user_id)
@@ -177,7 +198,7 @@ class _TeamHandlers:
 
 
 def routes(database: Database, rights: Rights) -> list[Route]:
-    """``/api/teams``: search, create, read, change, delete; and the members of one."""
+    """Return the routes of ``/api/teams`` and of the members of a team."""
     handlers = _TeamHandlers(database, rights)
     teams_at, one, members, member = (
         "/api/teams",
@@ -185,21 +206,29 @@ def routes(database: Database, rights: Rights) -> list[Route]:
         "/api/teams/{team_id}/members",
         "/api/teams/{team_id}/members/{user_id}",
     )
-    access = {"accesscontrol": "whether to add accessControl"}
+    access = {"accesscontrol": "add accessControl"}
     search = Operation(
         "searchTeams",
         "teams of the current organization, by name",
         _TAG,
         responses={200: TeamPage},
-        query={"query": "part of the name", "name": "the name", "page": "from 1", "perpage": "at most 5000; 1000", **access},
+        query={
+            "query": "part of the name",
+            "name": "the exact name",
+            "page": "from 1",
+            "perpage": "teams on a page, by default 1000, at most 5000",
+            **access,
+        },
         parameters={"page": int, "perpage": int, **_PARAMETERS},
     )
-    create = Operation("createTeam", "make a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamMade}, errors=(409,))
+    create = Operation("createTeam", "create a team; its creator is its admin", _TAG, CreateTeamCommand, {200: TeamMade}, errors=(409,))
     get = Operation("getTeamByID", "one team", _TAG, responses={200: TeamShape}, query=access, parameters=_PARAMETERS, errors=(404,))
     update = Operation("updateTeam", "change name or e-mail", _TAG, TeamChanges, {200: Message}, errors=(404,))
-    delete = Operation("deleteTeamByID", "remove a team", _TAG, responses={200: Message}, errors=(404,))
+    delete = Operation("deleteTeamByID", "delete a team", _TAG, responses={200: Message}, errors=(404,))
     listing = Operation("getTeamMembers", "the members of a team, by login", _TAG, responses={200: list[TeamMemberShape]}, errors=(404,))
-    add = Operation("addTeamMember", "add a person of the organization", _TAG, AddTeamMemberCommand, {200: Message}, errors=(404,))
+    add = Operation(
+        "addTeamMember", "add a member of the organization to a team", _TAG, AddTeamMemberCommand, {200: Message}, errors=(404,)
+    )
     change = Operation(
         "updateTeamMember",
         "make a member an admin of the team (4), or not (0)",
@@ -219,7 +248,7 @@ def routes(database: Database, rights: Rights) -> list[Route]:
         responses={200: list[TeamShape]},
         parameters={"id": int},
         errors=(404,),
-        description="Needs teams:read as well, which narrows down what is shown.",
+        description="Also requires teams:read, which limits the teams that are returned.",
     )
 
     def on_any(action: str) -> Permission:

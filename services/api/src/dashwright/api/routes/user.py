@@ -1,4 +1,7 @@
-"""The caller as a user: who they are, their organizations, password and stars. Most of it is for people only; keys and tokens get 403."""
+"""Routes of the caller's own user: profile, organizations, password and stars.
+
+Most are for persons only; keys and tokens get 403.
+"""
 
 from typing import Final
 
@@ -26,6 +29,8 @@ UNSTAR: Final = "star.remove"
 
 
 def routes(database: Database, use: Users, throttle: LoginThrottle, policy: AccessPolicy) -> list[Route]:
+    """Return the routes."""
+
     async def current(call: Call) -> Response:
         caller = call.identity
         if caller.kind is Caller.API_KEY:
@@ -64,7 +69,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         form = await call.fields(OwnPasswordForm, fault="bad request data")
         login, address = call.identity.login, call.address
         is_refused = throttle.refuses(login, address)
-        # Counted before it is checked: guesses made at once must not all be checked as the first one.
+        # Count the attempt before the check: otherwise concurrent guesses would all pass the limit as the first one.
         throttle.failed(login, address)
         fits = len(form.old_password.encode()) <= LONGEST_PASSWORD and await use.fits(user_id, form.old_password)
         if is_refused or not fits:
@@ -75,7 +80,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         return message_response("User password changed")
 
     async def readable(call: Call) -> str:
-        """The dashboard that the path names by uid or number. Raises NotFound where the caller may not read it, too."""
+        """Return the uid of the dashboard in the path. Raises NotFound, also if the caller may not read it."""
         caller = call.identity
         uid, number = ("", call.integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
         view = await policy.view(caller, caller.namespace)
@@ -112,7 +117,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             SIGNED_IN,
             Operation(
                 "getSignedInUser",
-                "who the caller is; a legacy key is nobody, and gets a few members only",
+                "the caller; a legacy key has no user and gets a few members only",
                 TAG,
                 responses={200: ProfileShape | KeyProfile},
                 errors=(404,),
@@ -133,14 +138,14 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             "/api/login/ping",
             ping,
             SIGNED_IN,
-            Operation("loginPing", "whether the credentials are valid", TAG, responses=said),
+            Operation("loginPing", "check the credentials", TAG, responses=said),
         ),
         Route(
             "GET",
             "/api/user/orgs",
             organizations,
             SIGNED_IN,
-            Operation("getSignedInUserOrgList", "what the caller is a member of", TAG, responses={200: list[MembershipShape]}),
+            Operation("getSignedInUserOrgList", "the organizations of the caller", TAG, responses={200: list[MembershipShape]}),
         ),
         Route(
             "POST",
@@ -149,7 +154,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             SIGNED_IN,
             Operation(
                 "userSetUsingOrg",
-                "change the current organization; 401 where the caller is no member",
+                "change the current organization; 401 if the caller is not a member",
                 TAG,
                 responses=said,
                 parameters={"orgId": int},
@@ -161,7 +166,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             "/api/user/password",
             change_password,
             SIGNED_IN,
-            Operation("changeUserPassword", "a new password for the old one", TAG, request=OwnPasswordForm, responses=said, errors=(404,)),
+            Operation("changeUserPassword", "change the own password", TAG, request=OwnPasswordForm, responses=said, errors=(404,)),
             audit=events.PASSWORD,
             takes_weak_passwords=True,
         ),
@@ -178,7 +183,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             starred,
             unstar,
             SIGNED_IN,
-            Operation("unstarDashboardByUID", "take a star away, also where there is none", TAG, responses=said),
+            Operation("unstarDashboardByUID", "remove a star, if there is one", TAG, responses=said),
             audit=UNSTAR,
         ),
         Route(
@@ -186,7 +191,9 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             by_number,
             star,
             SIGNED_IN,
-            Operation("starDashboard", "the same by number", TAG, responses=said, parameters=number, errors=(404,), deprecated=True),
+            Operation(
+                "starDashboard", "star a dashboard by its number", TAG, responses=said, parameters=number, errors=(404,), deprecated=True
+            ),
             audit=STAR,
         ),
         Route(
@@ -194,7 +201,15 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
             by_number,
             unstar,
             SIGNED_IN,
-            Operation("unstarDashboard", "the same by number", TAG, responses=said, parameters=number, errors=(404,), deprecated=True),
+            Operation(
+                "unstarDashboard",
+                "remove a star by the dashboard's number",
+                TAG,
+                responses=said,
+                parameters=number,
+                errors=(404,),
+                deprecated=True,
+            ),
             audit=UNSTAR,
         ),
     ]

@@ -1,4 +1,4 @@
-"""Users as those see them who may see all: listed, looked up, changed. ``{id}`` is a number; anything else is nobody (404)."""
+"""Routes that list, find and change any user. An ``{id}`` that is not a number is an unknown user (404)."""
 
 from typing import Final
 
@@ -26,12 +26,14 @@ _THEMES: Final = ("", "light", "dark", "system")
 _LISTED: Final = {
     "query": "text in login, e-mail or name, in any case of letters",
     "page": "from 1",
-    "perpage": f"users on a page, {_PAGE} unless given, at most {_LARGEST_PAGE}",
+    "perpage": f"users on a page, by default {_PAGE}, at most {_LARGEST_PAGE}",
 }
 _PAGING: Final[dict[str, type]] = {"page": int, "perpage": int}
 
 
 def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
+    """Return the routes."""
+
     async def search(call: Call) -> UserPage:
         page, per_page = call.number("page", 1, least=1, most=_LAST_PAGE), call.number("perpage", _PAGE, least=1, most=_LARGEST_PAGE)
         containing, only = call.query.get("query", ""), call.evaluated.ids(_READ, Subject.USER.prefix)
@@ -90,7 +92,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
         await use.switch(call.actor, user_id, org_id)
         return message_response("Active organization changed")
 
-    anybody = Permission(_READ, organization=OrganizationView.GLOBAL, any_scope=True)
+    any_user = Permission(_READ, organization=OrganizationView.GLOBAL, any_scope=True)
     read, write = Permission(_READ, _ONE, OrganizationView.GLOBAL), Permission(_WRITE, _ONE, OrganizationView.GLOBAL)
     number: dict[str, type] = {"id": int}
     return [
@@ -98,14 +100,14 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "GET",
             "/api/users",
             listed,
-            anybody,
+            any_user,
             Operation("searchUsers", "users, by login", TAG, responses={200: list[UserItem]}, query=_LISTED, parameters=_PAGING),
         ),
         Route(
             "GET",
             "/api/users/search",
             searched,
-            anybody,
+            any_user,
             Operation(
                 "searchUsersWithPaging", "users in pages, by login", TAG, responses={200: UserPage}, query=_LISTED, parameters=_PAGING
             ),
@@ -114,7 +116,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "GET",
             "/api/users/lookup",
             lookup,
-            anybody,
+            any_user,
             Operation(
                 "getUserByLoginOrEmail",
                 "the user with a login or e-mail",
@@ -131,10 +133,10 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             read,
             Operation(
                 "getUserByID",
-                "one",
+                "get a user",
                 TAG,
                 responses={200: ProfileShape},
-                query={"accesscontrol": "what the caller may do with the user"},
+                query={"accesscontrol": "add the caller's permissions on the user"},
                 parameters={**number, "accesscontrol": bool},
                 errors=(404,),
             ),
@@ -146,7 +148,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             write,
             Operation(
                 "updateUser",
-                "change login, e-mail, name or theme; what is missing stays",
+                "change login, e-mail, name or theme; missing members are kept",
                 TAG,
                 request=UserForm,
                 responses={200: Message},
@@ -160,7 +162,14 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             "/api/users/{id}/orgs",
             organizations,
             read,
-            Operation("getUserOrgList", "a user's own", TAG, responses={200: list[MembershipShape]}, parameters=number, errors=(404,)),
+            Operation(
+                "getUserOrgList",
+                "the organizations of a user",
+                TAG,
+                responses={200: list[MembershipShape]},
+                parameters=number,
+                errors=(404,),
+            ),
         ),
         Route(
             "GET",
@@ -169,7 +178,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             Permission("users.authtoken:read", _ONE, OrganizationView.GLOBAL),
             Operation(
                 "adminGetUserAuthTokens",
-                "the sessions of a user: none, since each request carries its credentials",
+                "the sessions of a user: always empty, because each request carries its credentials",
                 "admin_users",
                 responses={200: list[AuthTokenShape]},
                 parameters=number,
@@ -183,7 +192,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
             write,
             Operation(
                 "switchOrgOfUser",
-                "change a user's current organization; 401 where they are no member",
+                "change a user's current organization; 401 if the user is not a member",
                 TAG,
                 responses={200: Message},
                 parameters={**number, "orgId": int},
@@ -195,7 +204,7 @@ def routes(database: Database, use: Users, clock: Clock) -> list[Route]:
 
 
 async def changes_of(call: Call) -> persons.PersonChanges:
-    """What a body asks to change about a user. Raises BadRequest where it names neither login nor e-mail."""
+    """Return the changes in the body. Raises BadRequest if login and e-mail are both missing."""
     form = await call.fields(UserForm, fault="bad request data")
     login, email = fitting("login", form.login), fitting("email", form.email)
     if not login and not email:

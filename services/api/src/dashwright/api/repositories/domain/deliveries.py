@@ -1,4 +1,4 @@
-"""What a delivery of a git host asks for: a sync after a push, a ``pr`` job for a pull request, or nothing. Pure."""
+"""Decisions on webhook deliveries: a sync after a push, a ``pr`` job for a pull request, or nothing. Pure."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +16,7 @@ _LOOKED_AT: Final = frozenset({"opened", "reopened", "synchronize"})
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer's code and message; ``job`` is what is to be queued."""
+    """The response to a delivery, and the job to queue."""
 
     code: int
     message: str
@@ -49,7 +49,10 @@ class _Payload(BaseModel):
 
 
 def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decision:
-    """``name`` and ``spec`` are the repository's. Raises BadRequest for what is no such event, or one of another repository."""
+    """Return the decision on a delivery to the repository ``name``.
+
+    Raises BadRequest for a malformed event or one of another repository.
+    """
     if event == PING:
         return Decision(200, "ping received")
     if event not in ("push", "pull_request"):
@@ -58,7 +61,7 @@ def decide(event: str, payload: Any, name: str, spec: RepositorySpec) -> Decisio
         delivered = _Payload.model_validate(payload)
     except ValidationError as error:
         fields = ", ".join(sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}))
-        raise BadRequest(f"the {event} event lacks what belongs to one: {fields or 'an object'}") from error
+        raise BadRequest(f"the {event} event has missing or invalid members: {fields or 'the payload is not an object'}") from error
     if delivered.repository is None:
         raise BadRequest(f"missing repository in {event} event")
     if delivered.repository.full_name.lower() != _full_name(spec):
@@ -90,6 +93,6 @@ def _decide_pull_request(payload: _Payload, branch: str, name: str) -> Decision:
 
 
 def _full_name(spec: RepositorySpec) -> str:
-    """``owner/name`` as the url has it; hosts take no notice of case."""
+    """Return ``owner/name`` from the repository's URL in lower case, because hosts ignore letter case."""
     url = (spec.remote.url if spec.remote is not None else "") or ""
     return unquote(urlsplit(url.rstrip("/").removesuffix(".git")).path).strip("/").lower()

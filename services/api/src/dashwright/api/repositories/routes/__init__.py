@@ -1,1 +1,1 @@
-"""Routes of repositories in addition to those of the resource API: jobs, files, git history, rollback, webhooks, pictures."""
+"""Routes of repositories: jobs, files, webhooks, tests, previews and rollbacks."""

@@ -1,4 +1,7 @@
-"""The files of one repository: listed, read, made, changed, moved and removed. A path that ends in a slash is a directory."""
+"""Routes of a repository's files: list, read, create, replace, move and delete.
+
+A path that ends in a slash is a directory.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -16,25 +19,29 @@ from dashwright.common.media import JSON, YAML
 from dashwright.common.models.repository_calls import ChangeMethod
 from dashwright.common.models.repository_views import FileList, ResourceWrapper
 
+#: The largest file in a request, in bytes.
 LARGEST: Final = 5 * 1024 * 1024
-"""Bytes of a file as sent."""
 
+#: The longest commit message, in characters.
 LONGEST_MESSAGE: Final = 10_000
-"""Characters of what a commit says."""
 
-_REF: Final = "a branch, or where nothing is changed a commit by all of its digits; by default the repository's own branch"
-_MESSAGE: Final = "what the commit says"
-_IGNORED: Final = "taken, and without effect: what a file would do is always told"
+_REF: Final = "a branch, or for reads the full hash of a commit; by default the repository's own branch"
+_MESSAGE: Final = "the commit message"
+_IGNORED: Final = "accepted without effect: the response always includes the outcome of a dry run"
 
 
 class _FileHandlers:
+    """The handlers of the file routes."""
+
     def __init__(self, files: Files) -> None:
         self._files = files
 
     async def list(self, call: Call) -> Response:
+        """List the repository's files."""
         return await self._listed(call, "")
 
     async def get(self, call: Call) -> Response:
+        """Return a file, or list a directory."""
         path = _path_of(call)
         if paths.is_directory(path):
             return await self._listed(call, path)
@@ -42,28 +49,31 @@ class _FileHandlers:
         return Response(200, body, may_compress=True)
 
     async def create(self, call: Call) -> Response:
+        """Create a file or directory, or move one."""
         path, origin = _path_of(call), call.query.get("originalPath", "")
         content = await _content_of(call)
         if origin:
             paths.check_path(origin)
             return await self._changed(call, ChangeMethod.MOVE, path, content, origin)
         if content is None and not paths.is_directory(path):
-            raise BadRequest("the body is empty; send what the file is to hold, or name in originalPath a file to move here")
+            raise BadRequest("the body is empty; send the content of the file, or name a file to move here in originalPath")
         return await self._changed(call, ChangeMethod.CREATE, path, content)
 
     async def update(self, call: Call) -> Response:
+        """Replace a file."""
         path = _path_of(call)
         if paths.is_directory(path):
-            text = "A directory is not replaced; make it by POST, with originalPath to move one here, or remove it by DELETE"
+            text = "a directory cannot be replaced; create it by POST, with originalPath to move one here, or delete it by DELETE"
             raise MethodNotAllowed(text, details={"allow": "DELETE, GET, HEAD, POST"})
         if call.query.get("originalPath"):
-            raise BadRequest("a file is moved by POST; by PUT it is replaced, and originalPath has no meaning")
+            raise BadRequest("originalPath has no meaning for PUT, which replaces a file; use POST to move one")
         content = await _content_of(call)
         if content is None:
-            raise BadRequest("the body is empty; send what the file is to hold")
+            raise BadRequest("the body is empty; send the content of the file")
         return await self._changed(call, ChangeMethod.UPDATE, path, content)
 
     async def delete(self, call: Call) -> Response:
+        """Delete a file or directory."""
         return await self._changed(call, ChangeMethod.DELETE, _path_of(call), None)
 
     async def _listed(self, call: Call, path: str) -> Response:
@@ -73,7 +83,7 @@ class _FileHandlers:
     async def _changed(self, call: Call, method: ChangeMethod, path: str, content: str | None, origin: str = "") -> Response:
         message = call.query.get("message", "")
         if len(message) > LONGEST_MESSAGE:
-            raise BadRequest(f"the message has {len(message)} characters, at most {LONGEST_MESSAGE} are taken")
+            raise BadRequest(f"the message has {len(message)} characters, more than the limit of {LONGEST_MESSAGE}")
         wanted = FileChange(
             repository=call.parameters["name"],
             method=method,
@@ -89,7 +99,7 @@ class _FileHandlers:
 
 
 def routes(files: Files) -> list[Route]:
-    """Who may list a repository's files may see them all; one file takes the rights on the objects that it stands for."""
+    """Return the routes. Listing requires write access to the repository, a single file the rights on its objects."""
     handlers = _FileHandlers(files)
     collection = f"{ONE}/files"
     one = f"{collection}/{{path:rest}}"
@@ -103,9 +113,7 @@ def routes(files: Files) -> list[Route]:
 
 
 _EVENTS: Final = {"POST": event_of_files("create"), "PUT": event_of_files("update"), "DELETE": event_of_files("delete")}
-_BODY: Final = Content(
-    {"description": "The file, as it is to be stored: an object of the resource API, or a classic dashboard"}, (JSON, YAML)
-)
+_BODY: Final = Content({"description": "The content of the file: an object of the resource API, or a classic dashboard"}, (JSON, YAML))
 _WRITING: Final = {"ref": _REF, "message": _MESSAGE, **descriptions.DRY_RUN, "skipDryRun": _IGNORED}
 _FLAGS: Final = {**descriptions.parameter_types(descriptions.DRY_RUN), "skipDryRun": bool}
 _ERRORS: Final = (404, 405, 409, 412, 422, 424)
@@ -115,25 +123,25 @@ _LIST: Final = Operation(
 )
 _GET: Final = Operation(
     "getRepositoryFile",
-    "what a file holds and what it stands for; of a text (.md), what it says; of a directory, its files",
+    "the content of a file and its objects; for a text (.md) its content; for a directory its files",
     REPOSITORY.group,
     responses={200: ResourceWrapper | FileList},
     query={"ref": _REF, "skipDryRun": _IGNORED},
     parameters=_FLAGS,
     errors=(404, 422, 424),
-    description="Takes the right to read the objects in it, of a text (.md) that to read dashboards beside it; of a directory, and of a "
-    "file in one that was not synced yet, repositories:write.",
+    description="Requires the right to read the objects in the file; for a text (.md) to read the dashboards next to it. A directory, and "
+    "a file in a directory that was not synced yet, require repositories:write.",
 )
 _POST: Final = Operation(
     "createRepositoryFile",
-    "make a file or directory, or move one",
+    "create a file or directory, or move one",
     REPOSITORY.group,
     replace(_BODY, optional=True),
     {200: ResourceWrapper},
-    query={**_WRITING, "originalPath": "a file or directory that is moved here; without a body it stays as it is"},
+    query={**_WRITING, "originalPath": "a file or directory to move here; without a body its content is kept"},
     parameters=_FLAGS,
     errors=_ERRORS,
-    description="JSON or YAML, whatever the Content-Type says. Takes the rights on the objects that are made, changed and removed by it.",
+    description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it creates, changes or deletes.",
 )
 _PUT: Final = Operation(
     "replaceRepositoryFile",
@@ -144,22 +152,22 @@ _PUT: Final = Operation(
     query=_WRITING,
     parameters=_FLAGS,
     errors=_ERRORS,
-    description="JSON or YAML, whatever the Content-Type says. Takes the rights on the objects that are changed by it.",
+    description="JSON or YAML, regardless of the Content-Type. Requires the rights on every object that it changes.",
 )
 _DELETE: Final = Operation(
     "deleteRepositoryFile",
-    "remove a file, or a directory with everything in it",
+    "delete a file, or a directory with everything in it",
     REPOSITORY.group,
     responses={200: ResourceWrapper},
     query=_WRITING,
     parameters=_FLAGS,
     errors=_ERRORS,
-    description="Takes the right to remove every object in it.",
+    description="Requires the right to delete every object in it.",
 )
 
 
 def _needs(verb: str) -> Permission:
-    """On some dashboard: on which, is known once the file was looked at."""
+    """Return a permission on dashboards in general: the file's objects are only known after it was read."""
     return Permission(DASHBOARD.actions[verb], by_object=True)
 
 
@@ -170,7 +178,7 @@ def _path_of(call: Call) -> str:
 
 
 async def _content_of(call: Call) -> str | None:
-    """The body as text; None where there is none."""
+    """Return the body as text, or None if it is empty."""
     try:
         return (await call.body()).decode() or None
     except UnicodeDecodeError as error:

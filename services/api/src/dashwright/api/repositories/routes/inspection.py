@@ -1,4 +1,4 @@
-"""Whether a repository can be read, and what its git host has: branches and commits. The jobs worker answers."""
+"""Routes that test a repository's configuration, and list its branches and commits. The jobs worker does the work."""
 
 from typing import Final
 
@@ -21,6 +21,7 @@ _FAILED: Final = Content({"anyOf": [{"$ref": "#/components/schemas/TestResults"}
 
 
 def routes(configurations: Configurations, worker: RepositoryClient, probe: RepositoryHealthClient) -> list[Route]:
+    """Return the routes."""
 
     async def test(call: Call) -> Response:
         options.is_dry_run(call)
@@ -66,21 +67,21 @@ _REFS: Final = Operation(
 
 
 def _history(identifier: str, summary: str) -> Operation:
-    query = {"ref": "a branch, or a commit of the repository's own branch by all of its digits; by default that branch"}
+    query = {"ref": "a branch, or the full hash of a commit on the repository's own branch; by default that branch"}
     return Operation(identifier, summary, REPOSITORY.group, responses={200: HistoryList}, query=query, errors=(404, 424))
 
 
 _TEST: Final = Operation(
     "testRepository",
-    "whether a repository can be read",
+    "test a repository",
     REPOSITORY.group,
     Content(descriptions.object_model(REPOSITORY), (JSON, YAML), optional=True),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
-    query={"dryRun": "All: accepted; a test keeps nothing in any case"},
+    query={"dryRun": "All: accepted; a test never stores anything"},
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(404,),
-    description="Without a body, or with {}, the stored configuration is tried, else the one that is sent, which is not saved. "
-    "The name new stands for a repository that is not stored.",
+    description="Tests the stored configuration if the body is missing or {}, else the one in the body, without saving it. "
+    "Use the name new for a repository that is not stored.",
 )
 
 

@@ -1,4 +1,4 @@
-"""Routes below one repository: asking for jobs, and looking at them."""
+"""Routes of a repository's jobs: submit and read them."""
 
 import uuid
 from dataclasses import replace
@@ -22,14 +22,14 @@ from dashwright.common.models.repository_views import SyncPlan
 
 _LISTED = 100
 
+#: The time the worker may take to plan a sync, including the fetch.
 _PLAN_SECONDS: Final = 60.0
-"""How long the worker may look at everything, fetch included."""
 
 
 def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
-    """``sync`` and ``export`` take the options of that action; ``jobs`` takes a JobSpec or a list of them. All answer 202.
+    """Return the routes. Each submission responds with 202, a dry run of ``sync`` with the worker's plan.
 
-    A dry run of ``sync`` is answered by the worker with what it would do.
+    ``sync`` and ``export`` take the options of that action, ``jobs`` a JobSpec or a list of them.
     """
 
     async def sync(call: Call) -> Response:
@@ -38,7 +38,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
         return await _submit(jobs, call, await _options_of(call, Action.SYNC))
 
     async def plan(call: Call) -> Response:
-        """Other branches are for those who may see every file."""
+        """Return the plan. Other branches require write access, because the plan reveals their files."""
         if ref := call.query.get("ref", ""):
             call.demand("repositories:write")
         wanted = await _options_of(call, Action.SYNC)
@@ -74,13 +74,11 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             sync,
             create,
             replace(
-                _submit_operation(
-                    "syncRepository", "ask for a sync job, or for what it would do", Content(SyncJobOptions, optional=True), job
-                ),
+                _submit_operation("syncRepository", "submit a sync job, or plan it", Content(SyncJobOptions, optional=True), job),
                 responses={200: SyncPlan, 202: job},
                 query={
-                    "dryRun": "All: nothing is done, and the answer tells what would be",
-                    "ref": "of a dry run: another branch or commit",
+                    "dryRun": "All: return the plan of the sync and do nothing",
+                    "ref": "for a dry run: another branch or commit",
                 },
             ),
             audit=asked,
@@ -90,7 +88,7 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             f"{ONE}/export",
             export,
             create,
-            _submit_operation("exportRepository", "ask for an export job", Content(ExportJobOptions, optional=True), job),
+            _submit_operation("exportRepository", "submit an export job", Content(ExportJobOptions, optional=True), job),
             audit=asked,
         ),
         Route(
@@ -98,17 +96,20 @@ def routes(jobs: Jobs, worker: RepositoryClient) -> list[Route]:
             f"{ONE}/jobs",
             submit,
             create,
-            _submit_operation("submitJobs", "ask for jobs", JobSpec | list[JobSpec], job | job_list),
+            _submit_operation("submitJobs", "submit jobs", JobSpec | list[JobSpec], job | job_list),
             body_limit=limit,
             audit=asked,
         ),
         Route("GET", f"{ONE}/jobs", recent, read, _read_operation("listRepositoryJobs", "recent jobs", job_list)),
-        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _read_operation("getRepositoryJob", "one job, also after it ended", job)),
+        Route("GET", f"{ONE}/jobs/{{uid}}", one, read, _read_operation("getRepositoryJob", "one job, even after it has ended", job)),
     ]
 
 
 async def plan_response(call: Call, worker: RepositoryClient, ref: str) -> Response:
-    """What a sync of a repository would do, or of that state of it. What it is about only those learn who may see every file."""
+    """Return the plan of a sync, to the commit or branch ``ref`` if given.
+
+    Only callers who may read every file see the affected objects.
+    """
     may_see = call.evaluated.may("repositories:write")
     request = PlanRequest(namespace=call.parameters["namespace"], name=call.parameters["name"], ref=ref, with_items=may_see)
     return Response(200, await worker.call(request, deadline=deadline_after(_PLAN_SECONDS)), may_compress=True)
@@ -132,7 +133,7 @@ def _read_operation(identifier: str, summary: str, answer: Any) -> Operation:
 
 
 async def _options_of(call: Call, action: Action) -> submissions.JobSubmission:
-    """Return the job that the options of an action ask for; an empty body stands for the defaults."""
+    """Return the job for the options in the body. An empty body means the defaults."""
     body = await call.body()
     value = submissions.parse_json(body) if body.strip() else {}
     return _jobs_of(call, {"action": action.value, action.value: value})
@@ -143,7 +144,7 @@ def _jobs_of(call: Call, tree: Any) -> submissions.JobSubmission:
 
 
 async def _submit(jobs: Jobs, call: Call, wanted: submissions.JobSubmission) -> Response:
-    """Record the jobs, or return them as they would be recorded."""
+    """Submit the jobs, or return them without storing in a dry run."""
     namespace, dry_run = call.parameters["namespace"], options.is_dry_run(call)
     submitted = await jobs.submit(
         call.actor, call.identity, namespace, wanted.specs, metadata=wanted.metadata, is_list=wanted.is_list, dry_run=dry_run

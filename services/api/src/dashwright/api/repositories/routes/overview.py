@@ -1,4 +1,4 @@
-"""Routes over all repositories of a namespace: what every Viewer may know of them, and how much they manage."""
+"""Routes over all repositories of a namespace: their public settings, and the number of objects they manage."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -16,6 +16,7 @@ from dashwright.common.models.repository_views import ManagerStats, RepositoryVi
 
 
 def routes(database: Database) -> list[Route]:
+    """Return the routes."""
     namespace, tag = f"/apis/{REPOSITORY.api_version()}/namespaces/{{namespace}}", REPOSITORY.group
 
     async def settings(call: Call) -> Response:
@@ -37,8 +38,8 @@ def routes(database: Database) -> list[Route]:
             found = await repositories.counts(connection, call.parameters["namespace"])
         return json_response(_stats(found))
 
-    shown = Operation("getRepositorySettings", "what every Viewer may know of repositories", tag, responses={200: RepositoryViewList})
-    counted = Operation("getRepositoryStats", "how many objects repositories manage, or none does", tag, responses={200: ResourceStats})
+    shown = Operation("getRepositorySettings", "the public settings of repositories", tag, responses={200: RepositoryViewList})
+    counted = Operation("getRepositoryStats", "the number of managed and unmanaged objects", tag, responses={200: ResourceStats})
     return [
         Route("GET", f"{namespace}/settings", settings, Permission("dashboards:read"), shown),
         Route("GET", f"{namespace}/stats", stats, Permission("repositories:write"), counted),
@@ -61,7 +62,7 @@ def _view(name: str, spec: RepositorySpec) -> RepositoryView:
 
 
 def _stats(found: Sequence[ResourceCount]) -> ResourceStats:
-    """Return the sums of counts, which are in the order of their repositories, those of none first."""
+    """Return the sums of counts, which are sorted by repository, unmanaged objects first."""
     instance: Counter[tuple[str, str]] = Counter()
     for each in found:
         instance[each.group, each.resource] += each.count

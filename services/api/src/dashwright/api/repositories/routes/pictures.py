@@ -1,4 +1,4 @@
-"""``GET …/repositories/{name}/render/{id}``: a picture that was made for a comment; git hosts fetch it without credentials."""
+"""``GET …/repositories/{name}/render/{id}``: a picture in a comment, which git hosts fetch without credentials."""
 
 import re
 import uuid
@@ -18,6 +18,8 @@ _ID: Final = re.compile(r"[A-Za-z0-9-]+")
 
 
 def routes(database: Database) -> list[Route]:
+    """Return the route."""
+
     async def picture(call: Call) -> Response:
         given = call.parameters["id"]
         if not _ID.fullmatch(given):
@@ -30,17 +32,17 @@ def routes(database: Database) -> list[Route]:
 
     operation = Operation(
         "getRepositoryPicture",
-        "a picture that a comment of a pull request points to",
+        "a picture in a comment on a pull request",
         REPOSITORY.group,
         responses={200: PICTURE},
         errors=(404,),
-        description=f"Without credentials, for whoever knows the id. The newest {pictures.KEPT} of a repository are kept, for 30 days.",
+        description=f"Needs no credentials, only the id. The newest {pictures.KEPT} of a repository are kept, for 30 days.",
     )
     return [Route("GET", f"{ONE}/render/{{id}}", picture, PUBLIC, operation)]
 
 
 def _uuid(given: str) -> uuid.UUID:
-    """Raises NotFound for what is no id of ours."""
+    """Return the id. Raises NotFound for one that is not a UUID."""
     try:
         return uuid.UUID(given)
     except ValueError as error:
@@ -48,4 +50,4 @@ def _uuid(given: str) -> uuid.UUID:
 
 
 def _unknown() -> NotFound:
-    return NotFound("there is no such picture; they are kept for 30 days")
+    return NotFound("picture not found; pictures are kept for 30 days")

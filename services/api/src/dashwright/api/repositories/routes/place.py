@@ -1,4 +1,4 @@
-"""Where one repository is."""
+"""The path of a repository."""
 
 from typing import Final
 

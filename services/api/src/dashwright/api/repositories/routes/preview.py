@@ -1,4 +1,4 @@
-"""``GET /preview/{repository}/{path}``: a page that shows the dashboard of a file as it is at a ref, before it is anywhere else."""
+"""``GET /preview/{repository}/{path}``: a page that shows a dashboard file at a branch or commit, before it is synced."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from dashwright.common.models.values import LintSeverity
 
 
 def routes(files: Files, drawings: PictureClient) -> list[Route]:
-    """Takes the rights that reading the file takes, and for the picture that to query data sources."""
+    """Return the route. It requires the rights to read the file, and for the picture to query data sources."""
 
     async def preview(call: Call) -> Response:
         drawing, path = drawing_of(call), call.parameters["path"]
@@ -38,27 +38,27 @@ def routes(files: Files, drawings: PictureClient) -> list[Route]:
 
     operation = Operation(
         "previewRepositoryFile",
-        "a page that shows the dashboard of a file at a ref",
+        "a page that shows a dashboard file at a branch or commit",
         "dashboards",
         responses={200: CONTENT},
         query={"ref": "a branch or commit; by default the repository's own branch", **QUERY},
         errors=(404, 422, 424),
-        description="Takes the rights on the objects in the file, and datasources:query for the picture.",
+        description="Requires the rights on the objects in the file, and datasources:query for the picture.",
     )
     needs = Permission(DASHBOARD.actions["get"], by_object=True)
     return [Route("GET", "/preview/{repository}/{path:rest}", preview, needs, operation)]
 
 
 async def _picture_or_reason(call: Call, spec: Any, drawing: PictureOptions, drawings: PictureClient) -> Picture | str:
-    """The picture, or why there is none."""
+    """Return the picture, or the reason why there is none."""
     if spec is None:
-        return "The file holds no dashboard that could be drawn."
+        return "The file contains no dashboard to draw."
     body = await run_sized(len(spec), lambda: write_json(spec).decode())
     return await draw_or_reason(call.identity, body, drawing, drawings)
 
 
 def _spec_of(wrapper: Mapping[str, Any]) -> Any:
-    """The dashboard as it would be stored, or else as the file has it."""
+    """Return the dashboard as it would be stored, or else as the file has it."""
     objects = wrapper.get("resource") or {}
     if (objects.get("type") or {}).get("resource") != DASHBOARD.plural:
         return None
@@ -71,7 +71,7 @@ def _problems(wrapper: Mapping[str, Any]) -> list[str]:
 
 
 def _advice(wrapper: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return what the rules found, by severity and rule, errors first."""
+    """Return the findings of the lint rules, by severity and rule, errors first."""
     issues = sorted(wrapper.get("lint") or (), key=lambda issue: issue.get("severity") != LintSeverity.ERROR)
     found: defaultdict[str, list[str]] = defaultdict(list)
     for issue in issues:

@@ -1,4 +1,4 @@
-"""Going back to what was synced before: which commits there are, and asking for one."""
+"""Routes to list the synced commits of a repository and to roll back to one of them."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -21,11 +21,13 @@ from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpe
 from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
 from dashwright.common.stores import resources, revisions
 
+#: Commits that an error message lists.
 _LISTED: Final = 10
-"""Commits that a refusal names."""
 
 
 def routes(jobs: Jobs, database: Database, worker: RepositoryClient) -> list[Route]:
+    """Return the routes."""
+
     async def rollback(call: Call) -> Response:
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         wanted = await _rollback_options(call)
@@ -55,21 +57,21 @@ def routes(jobs: Jobs, database: Database, worker: RepositoryClient) -> list[Rou
 
 _ROLLBACK: Final = Operation(
     "rollBackRepository",
-    "ask for an earlier commit to be put back, and held",
+    "restore an earlier commit and hold the repository there",
     JOB.group,
     Content(RollbackOptions, optional=True),
     {200: SyncPlan, 202: descriptions.object_model(JOB)},
-    query={"dryRun": "All: nothing is done but to tell what would be"},
+    query={"dryRun": "All: return the plan of the sync and do nothing"},
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(404, 409, 422, 424),
 )
 _REVISIONS: Final = Operation(
-    "listRepositoryRevisions", "the commits that were synced", REPOSITORY.group, responses={200: RevisionList}, errors=(404,)
+    "listRepositoryRevisions", "the synced commits", REPOSITORY.group, responses={200: RevisionList}, errors=(404,)
 )
 
 
 async def _rollback_options(call: Call) -> RollbackOptions:
-    """Return the options that are sent, or the defaults. Raises Invalid for members that they do not have."""
+    """Return the options in the body, or the defaults. Raises Invalid for unknown members."""
     if not (await call.body()).strip():
         return RollbackOptions()
     options = await call.model(RollbackOptions)
@@ -79,15 +81,15 @@ async def _rollback_options(call: Call) -> RollbackOptions:
 
 
 def _target(known: Sequence[revisions.StoredRevision], ref: str | None) -> str:
-    """The commit to put back. Raises Invalid where there is none, or none of that name."""
+    """Return the commit to restore. Raises Invalid if there is no earlier one, or ``ref`` was never synced."""
     if ref is None:
         before = revisions.previous(known)
         if before is None:
-            raise _invalid("Not found: nothing was synced before what is stored now")
+            raise _invalid("Not found: no earlier commit was synced")
         return before.ref
     if not any(revision.ref == ref for revision in known):
         listed = ", ".join(revision.ref for revision in known[:_LISTED])
-        raise _invalid(f"Not found: {ref[:80]!r} was not synced, or too long ago; known: {listed or 'none'}")
+        raise _invalid(f"Not found: {ref[:80]!r} was not synced, or is no longer in history; synced commits: {listed or 'none'}")
     return ref
 
 

@@ -1,4 +1,4 @@
-"""OrganizationView git hosts call when something happens to a repository."""
+"""The endpoint that git hosts call when something happens to a repository."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _SIGNATURE: Final = "X-Hub-Signature-256"
 
 
 def routes(webhooks: Webhooks) -> list[Route]:
-    """``webhook`` needs no credentials: what is delivered is signed."""
+    """Return the route. It needs no credentials: deliveries are signed."""
 
     async def webhook(call: Call) -> Response:
         dry_run = options.is_dry_run(call)
@@ -37,12 +37,12 @@ def routes(webhooks: Webhooks) -> list[Route]:
 
 _WEBHOOK: Final = Operation(
     "callRepositoryWebhook",
-    "what a git host delivers when something is pushed or a pull request changes",
+    "receive the delivery of a git host after a push or a change of a pull request",
     REPOSITORY.group,
     responses={200: WebhookResponse, 202: WebhookResponse, 501: WebhookResponse},
     query=descriptions.DRY_RUN,
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(401, 409, 413, 422, 424),
-    description="Signed by X-Hub-Signature-256 with the secret that the git host was given. JSON, or a form whose payload is JSON. "
-    "Only queues a job: sync after a push to the repository's branch, pr after a pull request to it was opened or changed.",
+    description="Signed by X-Hub-Signature-256 with the secret shared with the git host. JSON, or a form with a JSON payload. "
+    "Only queues a job: sync after a push to the repository's branch, pr after a pull request against it was opened or changed.",
 )
