@@ -20,10 +20,10 @@ test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or pr
 	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
 
 test-unit: setup  ## run the unit tests but for the exhaustive ones: under half a minute, no server
-	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n auto --dist loadscope -m "not exhaustive" tests/unit
+	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n logical --dist loadscope -m "not exhaustive" tests/unit
 
 coverage: setup  ## run the unit tests and fail below the coverage that pyproject.toml demands
-	@$(PYTEST) -q -n auto --dist loadscope --cov --cov-report=term:skip-covered tests/unit
+	@$(PYTEST) -q -n logical --dist loadscope --cov --cov-report=term:skip-covered tests/unit
 
 test-faults: setup  ## run the tests that kill, fill or attack processes, each with servers of its own (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults

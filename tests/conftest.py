@@ -45,6 +45,14 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         config.stash[_keeper].close()
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return three workers for two cores with ``-n auto``: tests of services wait for PostgreSQL and processes a third of their time.
+
+    ``-n logical`` is one worker per core, for tests that only compute.
+    """
+    return (os.cpu_count() or 1) * 3 // 2 if config.option.numprocesses == "auto" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """Lets no search for garbage look at what collecting leaves: millions of objects that live as long as the run."""

@@ -21,7 +21,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.settings import load
+from dashwright.common.settings import Settings, load
 from dashwright.jobs_worker.main import JobsWorker
 
 
@@ -31,6 +31,7 @@ def basic(login: str, password: str) -> str:
 
 ADMIN = basic("admin", "admin")
 PASSWORD = "pw-of-everybody"
+USUAL = {"http_port": 0, "password_min_length": 4, "secret_key": "of tests only"}
 LIGHT = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
@@ -127,6 +128,11 @@ def _password_hash() -> str:
     return LIGHT.hash(PASSWORD)
 
 
+@pytest.fixture(scope="session")
+def _usual_settings() -> Settings:
+    return load(**USUAL)
+
+
 @pytest.fixture
 def _light_passwords(monkeypatch: pytest.MonkeyPatch, _password_hash: str) -> None:
     """Lets passwords be hashed at next to no cost: what they cost in service has laws of its own."""
@@ -145,14 +151,15 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 @pytest.fixture
 async def start_api(
-    database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str, _light_passwords: None
+    database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str, _light_passwords: None, _usual_settings: Settings
 ) -> AsyncIterator[StartApi]:
     """Starts a gateway with settings of the test's own."""
     async with AsyncExitStack() as stack:
 
         async def start(**settings: Any) -> Api:
-            usual = {"http_port": 0, "password_min_length": 4, "data_dir": tmp_path, "permitted_paths": str(tmp_path)}
-            loaded = load(**{**usual, "secret_key": "of tests only", **settings})
+            places = {"data_dir": tmp_path, "permitted_paths": (tmp_path,)}
+            # Reading settings takes as long as many a test: those without settings of their own share one reading.
+            loaded = load(**{**USUAL, **places, **settings}) if settings else _usual_settings.model_copy(update=places)
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())
