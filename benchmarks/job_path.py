@@ -12,7 +12,7 @@ from typing import Self
 
 import aio_pika
 import asyncpg
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Stack
 
@@ -29,7 +29,7 @@ _ROW = '{"action":"sync","repository":"bench","sync":{"incremental":false}}' + "
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     stack = Stack(database_url, amqp_url, folder)
-    trees.make_many(stack.repositories / "bench", 1)
+    dashboard_files.make_many(stack.repositories / "bench", 1)
     async with AsyncExitStack() as opened:
         product = await Product(stack, database_url, amqp_url).open(opened)
         reference = await Reference(database_url, amqp_url).open(opened)

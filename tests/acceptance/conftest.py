@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from tests.acceptance.cable import Cable
 from tests.acceptance.client import Client
-from tests.acceptance.log_laws import check_logs
+from tests.acceptance.log_checks import check_logs
 from tests.acceptance.processes import Stack
 from tests.acceptance.records import Records, looking
+from tests.acceptance.tcp_proxy import Cable
 from tests.servers import databases
 from tests.servers.virtual_hosts import VirtualHosts
 

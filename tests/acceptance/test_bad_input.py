@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client, counts
 from tests.acceptance.processes import Stack
 
@@ -151,7 +151,7 @@ async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path
 @pytest.fixture
 def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
     """A dashboard outside the permitted folders, and links to it from inside."""
-    trees.write(tmp_path / "secret.json", trees.classic("secret", "Secret"))
+    dashboard_files.write(tmp_path / "secret.json", dashboard_files.classic("secret", "Secret"))
     linked = shared.repositories / "linked"
     linked.symlink_to(tmp_path, target_is_directory=True)
     inside = shared.repositories / "inside"
@@ -159,7 +159,7 @@ def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
     (inside / "leak.json").symlink_to(tmp_path / "secret.json")
     (inside / "leak").symlink_to(tmp_path, target_is_directory=True)
     os.mkfifo(inside / "pipe.json")
-    trees.write(inside / "good.json", trees.classic("good", "Good"))
+    dashboard_files.write(inside / "good.json", dashboard_files.classic("good", "Good"))
     yield tmp_path
     linked.unlink()
 
@@ -218,7 +218,7 @@ async def test_one_of_many_creations_of_a_name_wins(user: Client) -> None:
 
 async def test_equal_syncs_asked_for_at_once_are_few_jobs(shared: Stack, user: Client) -> None:
     """Forty requests for the same sync at once: all 202, at most one pending job at any time, and all that were made end well."""
-    trees.make_team(shared.repositories / "popular")
+    dashboard_files.make_team(shared.repositories / "popular")
     await user.create_repository("popular", "popular")
     jobs = await asyncio.gather(*(user.sync("popular") for _ in range(40)))
     names = {job["metadata"]["name"] for job in jobs}

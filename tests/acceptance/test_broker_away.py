@@ -5,15 +5,15 @@ import signal
 from collections.abc import Awaitable, Callable
 
 import pytest
-from tests.acceptance import trees
-from tests.acceptance.cable import Cable
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
 from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import Records
-from tests.acceptance.waiting import until
+from tests.acceptance.tcp_proxy import Cable
 from tests.servers import rabbitmq
 
 Act = Callable[[], Awaitable[None]]
@@ -27,7 +27,7 @@ QUERY_SECONDS = "2"
 async def outlive_the_broker(stack: Stack, records: Records, broker_url: str, away: Act, back: Act) -> None:
     """The laws of this module, however the broker goes away."""
     async with Client(stack.address) as client:
-        trees.make_team(stack.repositories / "team")
+        dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
         assert (await client.synced("team"))["message"] == "completed successfully"
         await client.call("POST", "/api/ds/query", json=QUERY)
@@ -98,7 +98,7 @@ async def test_a_sync_outlives_the_broker(make_stack: MakeStack, records: Record
     """A job at work needs no broker: it ends well while that is away, once."""
     stack = await make_stack(broker=broker_cable.url).start()
     async with Client(stack.address) as client:
-        names = trees.make_many(stack.repositories / "many", 300)
+        names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")
         job = await client.sync("many")
         await stack.jobs_worker.event("job_started")

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import asyncpg
 import pytest
-from tests.acceptance import trees
-from tests.acceptance.cable import Cable
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
 from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import looking
-from tests.acceptance.waiting import until
+from tests.acceptance.tcp_proxy import Cable
 from tests.servers import databases, postgres
 
 from dashwright.common.database import schema
@@ -53,7 +53,7 @@ QUICK_SECONDS = 6.0
 async def outlive_the_database(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
     """The laws of this module, however the database goes away."""
     async with Client(stack.address) as client, Submitter(broker_url) as submitter:
-        trees.make_team(stack.repositories / "team")
+        dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
         await client.synced("team")
         pids = [service.pid for service in stack.services]
@@ -141,7 +141,7 @@ async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, da
     """A job whose database goes away in the middle ends well once it is back, though nobody told the worker, and writes everything once."""
     stack = await make_stack(database=database_cable.url, JOB_LEASE_SECONDS="1.5").start()
     async with Client(stack.address) as client, looking(database_url) as records:
-        names = trees.make_many(stack.repositories / "many", 300)
+        names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")
         async with records.syncs_held():
             job = await client.sync("many")

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterable
 
 import asyncpg
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import Records
-from tests.acceptance.waiting import until
 
 NAMES = [f"team-{number:02}" for number in range(60)]
 
@@ -39,7 +39,9 @@ async def test_sixty_repositories_sync_at_once(make_stack: MakeStack, records: R
     async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
         for name in NAMES:
             for number in range(5):
-                trees.write(stack.repositories / name / f"{name}-{number}.json", trees.classic(f"{name}-{number}", name))
+                dashboard_files.write(
+                    stack.repositories / name / f"{name}-{number}.json", dashboard_files.classic(f"{name}-{number}", name)
+                )
         await asyncio.gather(*(client.create_repository(name, name) for name in NAMES))
         batch = [JOB_SPEC | {"repository": name} for name in NAMES]
         answers = [await submitter.ask(batch) for _ in range(3)]

@@ -13,14 +13,14 @@ from typing import NamedTuple, Self
 
 import pytest
 from aiohttp import ClientSession
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.log_laws import check_lines
+from tests.acceptance.log_checks import check_lines
+from tests.acceptance.polling import until
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 from tests.acceptance.records import Records
-from tests.acceptance.waiting import until
 
 LISTENING = "listening"
 BACKLOG = 250
@@ -116,7 +116,7 @@ async def test_data_outlives_a_restart(home: Home) -> None:
 
     The key for stored secrets is among it: it lies beside the database, for its owner only, and stays.
     """
-    names = trees.make_team(home.repositories / "team")
+    names = dashboard_files.make_team(home.repositories / "team")
     first = await home.serving()
     async with client_of(first) as client:
         await client.create_repository("team", "team")
@@ -162,8 +162,8 @@ async def test_it_speaks_tls_by_itself(home: Home) -> None:
 
 async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
     """SIGKILL in the middle of a sync, another one waiting: the next start ends both, and no process of the first is left."""
-    names = trees.make_many(home.repositories / "many", 300)
-    trees.make_team(home.repositories / "team")
+    names = dashboard_files.make_many(home.repositories / "many", 300)
+    dashboard_files.make_team(home.repositories / "team")
     killed = await home.serving(JOB_SLOTS="1")
     async with client_of(killed) as client:
         await client.create_repository("many", "many")
@@ -182,7 +182,7 @@ async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
 
 async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
     """SIGINT to the whole process group, as a terminal sends it, while a sync is at work: exit status 0 and no process left."""
-    trees.make_many(home.repositories / "many", 300)
+    dashboard_files.make_many(home.repositories / "many", 300)
     service = await home.serving(SHUTDOWN_SECONDS="5")
     async with client_of(service) as client:
         await client.create_repository("many", "many")
@@ -225,7 +225,7 @@ async def test_a_long_backlog_is_woken_at_the_start(home: Home, make_stack: Make
     """However many jobs wait, a start over a broker that remembers nothing runs all of them, not only the first hundred."""
     stack = make_stack(PERMITTED_PATHS=str(home.repositories))
     await stack.gateway.start()
-    trees.make_team(home.repositories / "team")
+    dashboard_files.make_team(home.repositories / "team")
     async with Client(stack.gateway.logged("serving")[0]["address"]) as client:
         await client.create_repository("team", "team")
         await client.sync("team")

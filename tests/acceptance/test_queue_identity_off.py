@@ -1,7 +1,7 @@
 """The queue door where anonymous submission is switched off, and what becomes of what nobody reads."""
 
 import aiohttp
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 from tests.acceptance.queue_client import DEAD, JOB_SPEC, Submitter
@@ -11,7 +11,7 @@ async def test_without_a_queue_identity_a_message_needs_credentials(make_stack: 
     """QUEUE_IDENTITY=false: no authorization is a 401 Status, a good one a Job."""
     stack = await make_stack(QUEUE_IDENTITY="false").start()
     async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
-        trees.make_team(stack.repositories / "team")
+        dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
         wanted = JOB_SPEC | {"repository": "team"}
         refusal = await submitter.ask(wanted)

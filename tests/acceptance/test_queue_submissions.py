@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 import pytest
 import pytest_asyncio
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Stack
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
@@ -31,7 +31,7 @@ async def submitter(shared: Stack) -> AsyncIterator[Submitter]:
 
 async def make(shared: Stack, user: Client, *names: str) -> None:
     for name in names:
-        trees.write(shared.repositories / name / f"{name}.json", trees.classic(name, name))
+        dashboard_files.write(shared.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await user.create_repository(name, name)
 
 

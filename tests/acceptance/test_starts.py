@@ -4,11 +4,11 @@ import asyncio
 import signal
 
 import pytest
-from tests.acceptance.cable import Cable
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
+from tests.acceptance.tcp_proxy import Cable
 
 NOWHERE = "127.0.0.1:9"
 KEY = "of tests only"

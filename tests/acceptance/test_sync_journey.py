@@ -1,13 +1,13 @@
 """From files in a folder to dashboards that clients read, through real processes."""
 
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, PROVISIONING, Client, counts
 from tests.acceptance.processes import Stack
 
 
 async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, client: Client) -> None:
     """A first sync creates all in its folders, a second finds nothing to do, a changed file is one update, a removed one a delete."""
-    names = trees.make_team(stack.repositories / "team")
+    names = dashboard_files.make_team(stack.repositories / "team")
     await client.create_repository("team", "team")
 
     status = await client.synced("team")
@@ -30,7 +30,7 @@ async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, cl
     assert counts(status, "folders") == {"total": 8, "noop": 8}
     assert await client.dashboards() == dashboards
 
-    trees.write(stack.repositories / "team/shop/prod/shop-prod-0.json", trees.classic("shop-prod-0", "New title"))
+    dashboard_files.write(stack.repositories / "team/shop/prod/shop-prod-0.json", dashboard_files.classic("shop-prod-0", "New title"))
     assert counts(await client.synced("team"), "dashboards") == {"total": 21, "update": 1, "write": 1, "noop": 20}
     changed = await client.call("GET", f"{DASHBOARDS}/shop-prod-0")
     assert (changed["spec"]["title"], changed["metadata"]["generation"]) == ("New title", 2)
@@ -48,11 +48,11 @@ async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, cl
 async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> None:
     """A broken file is an error in the summary while the others go in; two files with one name are one dashboard and one error."""
     root = stack.repositories / "mixed"
-    trees.write(root / "good.json", trees.classic("good", "Good"))
+    dashboard_files.write(root / "good.json", dashboard_files.classic("good", "Good"))
     (root / "broken.json").write_text('{"title": ')
     (root / "broken.yaml").write_text("apiVersion: [")
-    trees.write(root / "a.json", trees.classic("twin", "A"))
-    trees.write(root / "b.json", trees.classic("twin", "B"))
+    dashboard_files.write(root / "a.json", dashboard_files.classic("twin", "A"))
+    dashboard_files.write(root / "b.json", dashboard_files.classic("twin", "B"))
     await client.create_repository("mixed", "mixed")
     status = await client.synced("mixed")
     assert (status["state"], status["message"]) == ("error", "completed with errors")
@@ -66,7 +66,7 @@ async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> 
 
 async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, client: Client) -> None:
     """GET by name and by uid below the repository answer a job that has left the queue; a uid that is none is 400, an unknown one 404."""
-    trees.write(stack.repositories / "r/a.json", trees.classic("a", "A"))
+    dashboard_files.write(stack.repositories / "r/a.json", dashboard_files.classic("a", "A"))
     await client.create_repository("r", "r")
     job = await client.ended(await client.sync("r"))
     uid = job["metadata"]["uid"]
@@ -80,7 +80,7 @@ async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, clien
 async def test_deleting_a_repository_removes_what_it_manages(stack: Stack, client: Client) -> None:
     """With a repository go its dashboards and folders; those of others stay."""
     for name in ("one", "two"):
-        trees.write(stack.repositories / name / f"{name}.json", trees.classic(name, name))
+        dashboard_files.write(stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await client.create_repository(name, name)
         await client.synced(name)
     await client.call("DELETE", f"{PROVISIONING}/repositories/one")

@@ -1,7 +1,7 @@
 """One trace id leads from a request through every service it touches."""
 
 import pytest
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Service, Stack
 from tests.acceptance.queries import QUERY
@@ -18,7 +18,7 @@ def traced(service: Service, trace_id: str) -> list[str]:
 async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
     """The traceparent of the request is in the gateway's lines of it, beside the request's id, and in the worker's lines of the job."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
-    trees.make_team(shared.repositories / "team")
+    dashboard_files.make_team(shared.repositories / "team")
     await user.create_repository("team", "team")
     headers = {"traceparent": f"00-{trace_id}-{SPAN}-01", "X-Request-Id": "first-sync"}
     job = await user.call("POST", f"{PROVISIONING}/repositories/team/sync", status=202, headers=headers)

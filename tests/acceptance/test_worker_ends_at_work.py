@@ -6,18 +6,18 @@ import signal
 from typing import Any
 
 import pytest
-from tests.acceptance import trees
+from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client, counts
 from tests.acceptance.conftest import MakeStack
+from tests.acceptance.polling import until
 from tests.acceptance.processes import Stack
 from tests.acceptance.records import Records
-from tests.acceptance.waiting import until
 
 FILES = 300
 
 
 async def make_repository(stack: Stack, client: Client, files: int = FILES) -> list[str]:
-    names = trees.make_many(stack.repositories / "many", files)
+    names = dashboard_files.make_many(stack.repositories / "many", files)
     await client.create_repository("many", "many")
     return names
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.clients import grafana_client, judged, suite, verdict
+from tests.clients import expectations, grafana_client, group_report, suite
 from tests.clients.kubernetes import programs
 from tests.clients.missing import Missing
 
@@ -16,12 +16,12 @@ _EXCEPTIONS = Path(__file__).parent / "expected_failures.toml"
 
 async def _judge_all(groups: Sequence[str], folder: Path) -> int:
     """Runs the groups one after another; answers the number of complaints."""
-    exceptions = verdict.read_exceptions(_EXCEPTIONS.read_text())
+    exceptions = expectations.read_exceptions(_EXCEPTIONS.read_text())
     complaints = 0
     for runs, known in ((programs.run, programs.GROUPS), (grafana_client.run, suite.GROUPS)):
         if chosen := [group for group in groups if group in known]:
             async for ran in runs(chosen, folder):
-                complaints += judged.tell(ran, exceptions)
+                complaints += group_report.tell(ran, exceptions)
     return complaints
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from tests.acceptance.processes import Service
-from tests.clients import archive, environment, gateway, running, suite
-from tests.clients.judged import Ran
+from tests.clients import archive, environment, gateway, pytest_runs, suite
+from tests.clients.group_report import Ran
 
 LOCK = "clients"
 
@@ -29,5 +29,5 @@ async def _ran(service: Service, group: str, place: Path, python: Path, tests: P
     chosen, before, report = suite.GROUPS[group], len(service.events), place / f"{group}.xml"
     options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.left_out(chosen))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
-    said = await running.run(python, tests, chosen.nodes, options, settings, report)
+    said = await pytest_runs.run(python, tests, chosen.nodes, options, settings, report)
     return Ran(group, " ".join(chosen.nodes), said, report, gateway.suspects(service, before))

@@ -3,7 +3,7 @@
 import uuid
 from datetime import timedelta
 
-from tests.integration import syncing
+from tests.integration import synced_repository
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -102,7 +102,7 @@ async def test_what_came_from_a_path_is_found(database: Database) -> None:
     ):
         notes = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
         await make(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
-    stored = StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0)
+    stored = StoredResources(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
     found = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
     assert sorted(item.key.name for item in found) == ["a", "b", "r", "x"]

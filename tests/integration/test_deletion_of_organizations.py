@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from tests.integration import syncing
+from tests.integration import synced_repository
 
 from dashwright.api.accounts.organizations import Organizations
 from dashwright.api.accounts.rights import Rights
@@ -76,7 +76,9 @@ async def started_sync(database: Database, namespace: str) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner))
+    return StoredResources(
+        database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
+    )
 
 
 async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import orjson
 import pytest
-from tests.integration import syncing
+from tests.integration import synced_repository
 from tests.signer import SIGNER
 
 from dashwright.api.access.policy import AccessPolicy
@@ -99,9 +99,9 @@ async def sync(
         for item in removals:
             yield Removal(Key(kind.group, kind.plural, item))
 
-    await StoredResources(database, Clock(), rules, repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner)).apply(
-        "default", changes(), Snapshot()
-    )
+    await StoredResources(
+        database, Clock(), rules, repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
+    ).apply("default", changes(), Snapshot())
 
 
 async def stored(database: Database, namespace: str = "default") -> set[str]:
@@ -262,7 +262,7 @@ async def test_what_a_sync_would_be_refused_for_is_told_beforehand(limited: Data
     """In the same words, or not at all where it is not refused; the sync comes after the answer."""
     for name in ("x", "y"):
         await sync(limited, [name])
-    wanted = StoredResources(limited, Clock(), NONE, repository=syncing.repository("r"), edition=0)
+    wanted = StoredResources(limited, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
     told = await wanted.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 
 import pytest
-from tests.integration import syncing
+from tests.integration import synced_repository
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -27,7 +27,9 @@ async def stored(database: Database) -> StoredResources:
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
         await jobs.claim(connection, uid, owner=owner, lease=timedelta(minutes=5), status=b"{}")
-    return StoredResources(database, Clock(), QuotaRules(), repository=syncing.repository("r"), edition=0, attempt=Attempt(uid, owner))
+    return StoredResources(
+        database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0, attempt=Attempt(uid, owner)
+    )
 
 
 async def make(database: Database, name: str, repository: str) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import aiohttp
 import orjson
 from aiohttp import web
-from tests.servers import git_host_answers as answers
+from tests.servers import git_host_responses as responses
 from tests.servers.git import GitServer, Work, git, listening
 
 _API = "/api/v3/"
@@ -188,12 +188,12 @@ class GitHost(GitServer):
         if match is None or match[1] not in self.repositories:
             raise NotThere
         kept = self.repositories[match[1]]
-        of = answers.repository(self.origin, kept.name, kept.default_branch)
+        of = responses.repository(self.origin, kept.name, kept.default_branch)
         match method, match[2].split("/"):
             case "GET", ["pulls"]:
                 return 200, [self._pull(kept, number) for number, pull in kept.pulls.items() if pull.state == "open"]
             case "GET", ["commits"]:
-                return 200, [answers.commit(self.origin, of, *line.split("\t")) for line in self._log(kept.name)]
+                return 200, [responses.commit(self.origin, of, *line.split("\t")) for line in self._log(kept.name)]
             case "GET", ["pulls", number]:
                 return 200, self._pull(kept, int(number))
             case "GET", ["pulls", number, "files"]:
@@ -202,7 +202,7 @@ class GitHost(GitServer):
                 return self._comments(method, kept, rest, sent, of)
             case "POST", ["statuses", commit]:
                 kept.statuses.append((commit, sent))
-                return 201, answers.status(self.origin, of, self._next(), commit, sent)
+                return 201, responses.status(self.origin, of, self._next(), commit, sent)
             case _, ["hooks", *rest]:
                 return self._hooks(method, kept, rest, sent, of)
         raise NotThere
@@ -211,34 +211,34 @@ class GitHost(GitServer):
         match method, rest:
             case "GET", [issue, "comments"]:
                 said = _found(kept.pulls, issue).comments
-                return 200, [answers.comment(self.origin, of, int(issue), number, body) for number, body in said.items()]
+                return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in said.items()]
             case "POST", [issue, "comments"]:
                 made = self._next()
                 _found(kept.pulls, issue).comments[made] = sent["body"]
-                return 201, answers.comment(self.origin, of, int(issue), made, sent["body"])
+                return 201, responses.comment(self.origin, of, int(issue), made, sent["body"])
             case "PATCH", ["comments", number]:
                 for of_pull, pull in kept.pulls.items():
                     if int(number) in pull.comments:
                         pull.comments[int(number)] = sent["body"]
-                        return 200, answers.comment(self.origin, of, of_pull, int(number), sent["body"])
+                        return 200, responses.comment(self.origin, of, of_pull, int(number), sent["body"])
         raise NotThere
 
     def _hooks(self, method: str, kept: Kept, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
         if not rest and method == "GET":
-            return 200, [answers.hook(of, number, hook) for number, hook in kept.hooks.items()]
+            return 200, [responses.hook(of, number, hook) for number, hook in kept.hooks.items()]
         if not rest and method == "POST":
             number = self._next()
             kept.hooks[number] = {"active": True, "events": ["push"], **sent}
             kept.branches = self._refs(kept.name)
             self._call_hook(kept, kept.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}})
-            return 201, answers.hook(of, number, kept.hooks[number])
+            return 201, responses.hook(of, number, kept.hooks[number])
         hook = _found(kept.hooks, rest[0])
         if method == "DELETE":
             del kept.hooks[int(rest[0])]
             return 204, None
         if method == "PATCH":
             hook |= sent
-        return 200, answers.hook(of, int(rest[0]), hook)
+        return 200, responses.hook(of, int(rest[0]), hook)
 
     def _head(self, name: str, number: int) -> str:
         """Git hosts keep the head of a pull request under a name of its own, whatever becomes of its branch, or where it is a fork's."""
@@ -249,17 +249,17 @@ class GitHost(GitServer):
 
     def _pull(self, kept: Kept, number: int) -> dict[str, Any]:
         pull, refs = _found(kept.pulls, str(number)), self._refs(kept.name)
-        of = answers.repository(self.origin, kept.name, kept.default_branch)
+        of = responses.repository(self.origin, kept.name, kept.default_branch)
         told = {
             "title": pull.title,
             "state": pull.state,
             "merged": pull.merged,
             "base": (pull.base, refs[pull.base]),
             "head": (pull.head, self._head(kept.name, number)),
-            "head_of": answers.repository(self.origin, pull.head_of or kept.name, kept.default_branch),
+            "head_of": responses.repository(self.origin, pull.head_of or kept.name, kept.default_branch),
             "changed_files": len(self._files(kept, number, of)),
         }
-        return answers.pull_request(self.origin, of, number, told)
+        return responses.pull_request(self.origin, of, number, told)
 
     def _files(self, kept: Kept, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
         pull = _found(kept.pulls, str(number))
@@ -267,7 +267,7 @@ class GitHost(GitServer):
         found, words = [], iter(said[:-1])
         for word in words:
             previous = next(words) if word[0] in "RC" else ""
-            found.append(answers.changed_file(of, next(words), _STATUSES[word[0]], previous))
+            found.append(responses.changed_file(of, next(words), _STATUSES[word[0]], previous))
         return found
 
     def _log(self, name: str) -> list[str]:
@@ -283,7 +283,7 @@ class GitHost(GitServer):
                 self._call_hook(kept, hook, event, payload)
 
     def _call_hook(self, kept: Kept, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
-        whole = {**payload, "repository": answers.repository(self.origin, kept.name, kept.default_branch)}
+        whole = {**payload, "repository": responses.repository(self.origin, kept.name, kept.default_branch)}
         task = asyncio.create_task(self._deliver(dict(hook["config"]), event, whole))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.acceptance.processes import Service
-from tests.clients import environment, gateway, running
-from tests.clients.judged import Ran
+from tests.clients import environment, gateway, pytest_runs
+from tests.clients.group_report import Ran
 from tests.clients.kubernetes import access, kubectl
 
 LOCK: Final = "kubernetes-clients"
@@ -50,5 +50,5 @@ async def _ran(service: Service, group: str, place: Path, python: Path, settings
         "-o",
         "asyncio_mode=auto",
     ]
-    said = await running.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
+    said = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
     return Ran(group, file, said, report, gateway.suspects(service, before))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from tests.acceptance.waiting import until
+from tests.acceptance.polling import until
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.repositories import made as with_repository
 from tests.contract.api.stored_jobs import made

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.acceptance.waiting import until
+from tests.acceptance.polling import until
 from tests.contract.api.conftest import ADMIN, Api
 from tests.unit.expressions.sources.servers import Fake, success
 

@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
-from tests.acceptance.waiting import until
+from tests.acceptance.polling import until
 from tests.contract.api.test_evaluations import EVALUATIONS, Desk, raw
 
 from dashwright.api.main import Gateway

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from tests.acceptance.waiting import until
+from tests.acceptance.polling import until
 from tests.servers import prometheus
 
 from dashwright.api.main import Gateway

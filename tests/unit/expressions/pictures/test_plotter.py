@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.waiting import until
+from tests.acceptance.polling import until
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.expressions.pictures import plotter as room

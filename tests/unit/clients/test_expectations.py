@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.clients import archive, suite, verdict
+from tests.clients import archive, expectations, suite
+from tests.clients.expectations import Either, Exceptions, Outcome, Result
 from tests.clients.missing import Missing
-from tests.clients.verdict import Either, Exceptions, Outcome, Result
 
 FILE = "test/elements/test_team.py"
 NONE = Exceptions({}, {}, {})
@@ -21,48 +21,48 @@ def failed(name: str) -> Result:
 
 
 def test_a_group_that_passes_has_no_complaint() -> None:
-    assert verdict.judge(FILE, results(3), NONE) == []
+    assert expectations.judge(FILE, results(3), NONE) == []
 
 
 def test_a_failure_nobody_expects_is_told_with_its_text() -> None:
     """An unexpected failure names the test and what it said."""
-    assert verdict.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
+    assert expectations.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
 
 
 def test_an_expected_failure_is_none_and_a_pass_of_it_is() -> None:
     """The list is kept true in both directions: what it names must fail, and must exist."""
     expecting = Exceptions({f"{FILE}::test_x": "because"}, {}, {})
-    assert verdict.judge(FILE, results(10, failed("test_x")), expecting) == []
-    passing = verdict.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)
+    assert expectations.judge(FILE, results(10, failed("test_x")), expecting) == []
+    passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)
     assert passing == [f"{FILE}::test_x: passed, though it is expected to fail (because); remove it from the list"]
-    assert "no such test" in verdict.judge(FILE, results(10), expecting)[0]
-    assert verdict.judge("test/other.py", results(10), expecting) == []
+    assert "no such test" in expectations.judge(FILE, results(10), expecting)[0]
+    assert expectations.judge("test/other.py", results(10), expecting) == []
 
 
 def test_a_test_that_skips_itself_must_be_listed() -> None:
     """A server that tells a strange version makes tests skip; that must not pass for success."""
     skipped = Result(f"{FILE}::test_x", Outcome.SKIPPED, "only for version 9")
-    assert verdict.judge(FILE, results(1, skipped), NONE) == [f"{FILE}::test_x: skipped itself: only for version 9"]
-    assert verdict.judge(FILE, results(1, skipped), Exceptions({}, {skipped.test: "because"}, {})) == []
+    assert expectations.judge(FILE, results(1, skipped), NONE) == [f"{FILE}::test_x: skipped itself: only for version 9"]
+    assert expectations.judge(FILE, results(1, skipped), Exceptions({}, {skipped.test: "because"}, {})) == []
 
 
 def test_what_is_not_for_the_gateway_to_decide_may_fail_or_pass() -> None:
     """But only fail with the text that is listed."""
     for told, complaints in (("", 0), ("broke", 0), ("another", 1)):
         asking = Exceptions({}, {}, {f"{FILE}::test_x": Either("asks somebody else", told)})
-        assert verdict.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
-        assert len(verdict.judge(FILE, results(1, failed("test_x")), asking)) == complaints
+        assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
+        assert len(expectations.judge(FILE, results(1, failed("test_x")), asking)) == complaints
 
 
 @pytest.mark.parametrize(("others", "complaints"), [(9, 0), (8, 1)])
 def test_at_most_a_tenth_of_a_group_may_be_expected_to_fail(others: int, complaints: int) -> None:
     """One of ten may, one of nine may not."""
     expecting = Exceptions({f"{FILE}::test_x": "because"}, {}, {})
-    assert len(verdict.judge(FILE, results(others, failed("test_x")), expecting)) == complaints
+    assert len(expectations.judge(FILE, results(others, failed("test_x")), expecting)) == complaints
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:
-    assert verdict.judge(FILE, [], NONE) == [f"{FILE}: no test ran"]
+    assert expectations.judge(FILE, [], NONE) == [f"{FILE}: no test ran"]
 
 
 def test_results_are_read_by_node_id() -> None:
@@ -75,7 +75,7 @@ def test_results_are_read_by_node_id() -> None:
     <testcase file="test/a.py" classname="test.a" name="test_4"/>
     <testcase file="test/a.py" classname="test.a" name="test_4"><error message="tear-down"/></testcase>
     </testsuite></testsuites>"""
-    assert verdict.read_results(xml) == [
+    assert expectations.read_results(xml) == [
         Result("test/a.py::Case::test_1", Outcome.PASSED),
         Result("test/a.py::test_2", Outcome.SKIPPED, "why"),
         Result("test/a.py::test_3", Outcome.FAILED, "first"),
@@ -88,12 +88,12 @@ def test_results_are_read_by_node_id() -> None:
 )
 def test_a_list_without_reasons_or_with_doublets_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        verdict.read_exceptions(text)
+        expectations.read_exceptions(text)
 
 
 def test_the_list_names_tests_of_the_groups() -> None:
     """Each exception belongs to a file that is run."""
-    listed = verdict.read_exceptions(LISTED.read_text())
+    listed = expectations.read_exceptions(LISTED.read_text())
     files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.either) for test in table}
     assert files <= {group.file for group in suite.GROUPS.values()}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.clients import verdict
+from tests.clients import expectations
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +21,13 @@ class Ran:
     suspects: Sequence[str]
 
 
-def tell(ran: Ran, exceptions: verdict.Exceptions) -> int:
+def tell(ran: Ran, exceptions: expectations.Exceptions) -> int:
     """Prints what became of a group; answers the number of complaints."""
     ran.report.with_suffix(".txt").write_text(ran.said)
-    results = verdict.read_results(ran.report.read_text()) if ran.report.exists() else []
-    faults = verdict.judge(ran.file, results, exceptions)
+    results = expectations.read_results(ran.report.read_text()) if ran.report.exists() else []
+    faults = expectations.judge(ran.file, results, exceptions)
     counted = Counter(str(result.outcome) for result in results)
-    told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in verdict.Outcome if counted[outcome]) or ran.said.strip()[-2000:]
+    told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome]) or ran.said.strip()[-2000:]
     print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {ran.group}: {told}", flush=True)
     for line in [*faults, *(ran.suspects if faults else ())]:
         print(f"    {line}", flush=True)
