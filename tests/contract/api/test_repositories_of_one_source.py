@@ -43,7 +43,7 @@ async def test_files_belong_to_one_repository(api: Api, first: Any, second: Any,
         assert status == 201, answer
     else:
         assert (status, answer["details"]["causes"][0]["field"]) == (422, field)
-        assert 'the repository "first" has files of this' in answer["message"]
+        assert 'the repository "first" already reads this' in answer["message"]
 
 
 async def test_a_repository_is_not_moved_to_files_of_another(api: Api) -> None:

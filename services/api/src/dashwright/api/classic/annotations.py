@@ -48,12 +48,12 @@ class Annotations:
         self._policy = policy
         self._clock = clock
 
-    async def find(self, caller: Identity, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
+    async def find(self, caller: Identity, query: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
         """Those that the caller may read, the newest first. Raises BadRequest for a dashboard uid that names none."""
-        readable = await self._readable(caller, wanted)
+        readable = await self._readable(caller, query)
         async with self._database.connection() as connection:
-            if wanted.dashboard is not None:
-                await _dashboard(connection, caller, Place(wanted.dashboard))
+            if query.dashboard is not None:
+                await _dashboard(connection, caller, Place(query.dashboard))
             return await annotations.find(connection, readable, limit=limit)
 
     async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
@@ -117,9 +117,9 @@ class Annotations:
                 details = {"panel": place.panel_id, "count": count}
                 await audit.record(connection, actor, "annotation.delete", f"dashboard:{on.name}", org_id=caller.org_id, details=details)
 
-    async def _readable(self, caller: Identity, wanted: AnnotationQuery) -> AnnotationQuery:
+    async def _readable(self, caller: Identity, query: AnnotationQuery) -> AnnotationQuery:
         view = await self._policy.view(caller, caller.namespace)
-        return replace(wanted, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
+        return replace(query, of_organization=caller.may(READ, ORGANIZATION_ANNOTATIONS), dashboards=view.scope_of(DASHBOARD, READ))
 
     async def _one(self, caller: Identity, action: str, number: int) -> Annotation:
         async with self._database.connection() as connection:

@@ -87,7 +87,7 @@ class Dashboards:
         view = await self._policy.view(caller, caller.namespace)
         return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
-    async def save(self, context: WriteContext, wanted: SaveRequest) -> StoredObject:
+    async def save(self, context: WriteContext, request: SaveRequest) -> StoredObject:
         """Makes or replaces a dashboard.
 
         Raises BadRequest for a title or uid against the rules, NotFound for an unknown folder or number, Forbidden for what the caller
@@ -95,21 +95,21 @@ class Dashboards:
         """
         caller, context = context.identity, replace(context, event=SAVE)
         async with self._database.connection() as connection:
-            folder = await common.find_folder(connection, caller.org_id, wanted.folder_uid, wanted.folder_number) or ""
-            name = wanted.uid or (
-                await titles.name_by_number(connection, DASHBOARD, caller.org_id, wanted.number) if wanted.number else None
+            folder = await common.find_folder(connection, caller.org_id, request.folder_uid, request.folder_number) or ""
+            name = request.uid or (
+                await titles.name_by_number(connection, DASHBOARD, caller.org_id, request.number) if request.number else None
             )
             is_there = name is not None and await resources.version(connection, DASHBOARD, caller.namespace, name) is not None
         if name is not None and is_there:
-            return await self._replace(context, name, wanted, folder)
-        if wanted.number:
+            return await self._replace(context, name, request, folder)
+        if request.number:
             raise not_found()
-        spec = _body(wanted.spec)
-        made = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=wanted.message)
+        spec = _body(request.spec)
+        made = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=request.message)
         try:
-            return await self._writer.create(made, context, size=wanted.size)
+            return await self._writer.create(made, context, size=request.size)
         except AlreadyExists:  # by somebody else, meanwhile
-            return await self._replace(context, made.name, wanted, folder)
+            return await self._replace(context, made.name, request, folder)
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
 
@@ -173,16 +173,18 @@ class Dashboards:
         )
         return await self._writer.create(made, context, size=len(version.spec))
 
-    async def _replace(self, context: WriteContext, name: str, wanted: SaveRequest, folder: str) -> StoredObject:
-        spec = _body(wanted.spec)
+    async def _replace(self, context: WriteContext, name: str, request: SaveRequest, folder: str) -> StoredObject:
+        spec = _body(request.spec)
 
         def change(stored: StoredObject) -> DesiredObject:
-            return common.replacement(stored, _version(spec), spec, folder=folder, message=wanted.message)
+            return common.replacement(stored, _version(spec), spec, folder=folder, message=request.message)
 
-        preconditions = Preconditions() if wanted.overwrite else Preconditions(generation=-1 if wanted.version is None else wanted.version)
+        preconditions = (
+            Preconditions() if request.overwrite else Preconditions(generation=-1 if request.version is None else request.version)
+        )
         try:
             changed = await self._writer.update(
-                DASHBOARD, context.identity.namespace, name, change, context, preconditions=preconditions, size=wanted.size
+                DASHBOARD, context.identity.namespace, name, change, context, preconditions=preconditions, size=request.size
             )
         except PreconditionFailed as error:
             raise VersionMismatch(error.message) from error

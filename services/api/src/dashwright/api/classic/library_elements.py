@@ -45,30 +45,30 @@ class LibraryElements:
         self._policy = policy
         self._writer = writer
 
-    async def create(self, context: WriteContext, uid: str, wanted: ElementRequest) -> str:
+    async def create(self, context: WriteContext, uid: str, request: ElementRequest) -> str:
         """Answers the uid, which is made up where it is empty.
 
         Raises BadRequest for what is no panel with a name, and where name or uid are taken; NotFound for an unknown folder, and Forbidden.
         """
-        _check(wanted)
-        if not wanted.name or wanted.model is None:
+        _check(request)
+        if not request.name or request.model is None:
             raise BadRequest("a library element needs a name and a model")
         view = await self._policy.view(context.identity, context.identity.namespace)
         async with self._database.connection() as connection:
-            folder = await common.find_folder(connection, context.identity.org_id, wanted.folder_uid, wanted.folder_number) or ""
+            folder = await common.find_folder(connection, context.identity.org_id, request.folder_uid, request.folder_number) or ""
             _demand(view, context, "create", "", folder)
-            await _check_name(connection, context, wanted.name, folder, uid)
+            await _check_name(connection, context, request.name, folder, uid)
         made = common.new_object(
-            LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(wanted.model), folder=folder, title=wanted.name
+            LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(request.model), folder=folder, title=request.name
         )
         try:
-            return (await self._writer.create(made, context, size=wanted.size)).name
+            return (await self._writer.create(made, context, size=request.size)).name
         except AlreadyExists as error:
             raise BadRequest(_TAKEN) from error
 
-    async def change(self, context: WriteContext, uid: str, wanted: ElementRequest, version: int) -> None:
+    async def change(self, context: WriteContext, uid: str, request: ElementRequest, version: int) -> None:
         """Raises what ``create`` does, NotFound for an unknown element, and PreconditionFailed where it has another version by now."""
-        _check(wanted)
+        _check(request)
         namespace = context.identity.namespace
         view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
@@ -77,21 +77,21 @@ class LibraryElements:
                 raise not_found()
             for verb in ("update", "get"):
                 _demand(view, context, verb, uid, found[0].folder)
-            folder = await common.find_folder(connection, context.identity.org_id, wanted.folder_uid, wanted.folder_number)
+            folder = await common.find_folder(connection, context.identity.org_id, request.folder_uid, request.folder_number)
             before = (found[0].title, found[0].folder or "")
-            after = (wanted.name or before[0], before[1] if folder is None else folder)
+            after = (request.name or before[0], before[1] if folder is None else folder)
             if after[1] != before[1]:
                 _demand(view, context, "update", "", after[1])
             if after != before:
                 await _check_name(connection, context, *after, uid)
 
         def changed(stored: StoredObject) -> DesiredObject:
-            spec = read_json(stored.spec) if wanted.model is None else dict(wanted.model)
+            spec = read_json(stored.spec) if request.model is None else dict(request.model)
             place = stored.folder or "" if folder is None else folder
-            return common.replacement(stored, common.VERSION, spec, folder=place, title=wanted.name or stored.title)
+            return common.replacement(stored, common.VERSION, spec, folder=place, title=request.name or stored.title)
 
         await self._writer.update(
-            LIBRARY_PANEL, namespace, uid, changed, context, preconditions=Preconditions(generation=version), size=wanted.size
+            LIBRARY_PANEL, namespace, uid, changed, context, preconditions=Preconditions(generation=version), size=request.size
         )
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
@@ -111,9 +111,9 @@ def _demand(view: View, context: WriteContext, verb: str, name: str, folder: str
     demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=context.identity.login)
 
 
-def _check(wanted: ElementRequest) -> None:
-    if wanted.kind != PANEL:
-        raise BadRequest(f"kind {wanted.kind} is not served: library elements are panels, kind {PANEL}")
+def _check(request: ElementRequest) -> None:
+    if request.kind != PANEL:
+        raise BadRequest(f"kind {request.kind} is not served: library elements are panels, kind {PANEL}")
 
 
 async def _check_name(connection: Connection, context: WriteContext, name: str, folder: str, uid: str) -> None:

@@ -45,7 +45,7 @@ class Configurations:
         async with self.database.connection() as connection:
             stored = None if name == NEW else await resources.get(connection, REPOSITORY, namespace, name)
             called = name if stored is not None else _name_of(tree)
-            wanted = objects.read_update(tree, REPOSITORY, namespace, version, called).wanted
+            wanted = objects.read_update(tree, REPOSITORY, namespace, version, called).desired
             sealed = self.sealing.seal(replace(wanted, name=name), namespace, stored)
             wanted = replace(sealed, name=_UNNAMED if called == NEW else called)
             write = admission.admit(wanted, namespace, self.settings, stored).write

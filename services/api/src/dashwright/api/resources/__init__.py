@@ -1,4 +1,4 @@
-"""The resource API over the registry of kinds, by Kubernetes conventions: reading, listing, creating and deleting objects.
+"""The resource API over the registry of kinds, by Kubernetes conventions.
 
-What a kind is and may do is said in ``common.kinds``; nothing here knows one kind from another, except by its description.
+``common.kinds`` describes what a kind is and may do. Modules here know a kind by its description only.
 """

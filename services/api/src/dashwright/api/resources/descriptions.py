@@ -1,4 +1,4 @@
-"""The resource API as the OpenAPI document shows it: its operations, and the objects that a client sends and gets, and lists."""
+"""OpenAPI descriptions of the resource API: operations, objects and lists."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -17,7 +17,7 @@ from dashwright.common.models.shape import Shape
 
 STATUS: Final = Content(Status)
 DELETE_OPTIONS: Final = Content(DeleteOptions, (JSON, YAML), optional=True)
-INCLUDED: Final = {"includeObject": "What the rows of a table hold beside their cells: None, Metadata or Object"}
+INCLUDED: Final = {"includeObject": "What the rows of a table hold in addition to their cells: None, Metadata or Object"}
 DRY_RUN: Final = {"dryRun": "All: everything is checked, and nothing is stored"}
 WRITING: Final = {
     **DRY_RUN,
@@ -38,7 +38,7 @@ LISTING: Final = {
     "limit": "How many objects a page has at most",
     "continue": "The token that the page before ended with",
     **SELECTING,
-    "resourceVersion": "The list is no older than this state",
+    "resourceVersion": "The list is at least as new as this state",
     "resourceVersionMatch": "How resourceVersion is meant: Exact or NotOlderThan",
     **INCLUDED,
 }
@@ -99,7 +99,7 @@ def operation(
     responses: Mapping[int, Any],
     errors: tuple[int, ...] = (),
 ) -> Operation:
-    """Return a verb on objects, or on what is ``below`` them. The rest is as in Operation."""
+    """Return the operation of a verb on objects, or on the sub-resource ``below`` them. Other parameters are those of Operation."""
     kind = target.kind
     return Operation(
         f"{verb}{kind.kind}{below}{target.version.capitalize()}",
@@ -114,13 +114,13 @@ def operation(
 
 
 def parameter_types(query: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the types of those parameters of the resource API that are not plain text."""
+    """Return the types of those query parameters that are not plain text."""
     return {name: _TYPES[name] for name in query if name in _TYPES}
 
 
 @cache
 def object_model(kind: Kind) -> type[BaseModel]:
-    """Return the model of an object, which clients send and get alike."""
+    """Return the model of an object, which requests and responses share."""
     spec: Any = kind.shown_spec or kind.spec
     status: Any = kind.shown_status or kind.status
     fields: dict[str, Any] = {
@@ -141,7 +141,7 @@ _OPEN_SPEC: Final[Any] = Field(description="Any JSON object", json_schema_extra=
 
 @cache
 def object_content(kind: Kind) -> Content:
-    """Return an object by the media types it comes in; on request it is a table, or its metadata alone."""
+    """Return an object by the media types of its formats. A client can also ask for a table or the metadata alone."""
     return Content(object_model(kind), (JSON, YAML))
 
 
@@ -154,7 +154,7 @@ def list_model(kind: Kind) -> type[BaseModel]:
 
 
 def list_content(kind: Kind) -> Content:
-    """Return a list by the media types it comes in, as one object does."""
+    """Return a list by the media types of its formats."""
     return Content(list_model(kind), (JSON, YAML))
 
 

@@ -1,4 +1,4 @@
-"""What the resource API tells of itself: its groups, their versions, and the resources of each. Made from the registry of kinds."""
+"""Discovery documents of the resource API: groups, their versions and the resources of each, made from the registry of kinds."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,22 +9,22 @@ Document = dict[str, Any]
 
 
 def groups_of(kinds: Sequence[Kind]) -> list[str]:
-    """The groups, in the order of their first kinds."""
+    """Return the groups, in the order of their first kinds."""
     return list(dict.fromkeys(kind.group for kind in kinds))
 
 
 def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
-    """The versions of a group, the preferred one first."""
+    """Return the versions of a group, the preferred one first."""
     return list(dict.fromkeys(version for kind in kinds if kind.group == group for version in kind.versions))
 
 
 def served_in(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
-    """The kinds that a version of a group has."""
+    """Return the kinds of one version of a group."""
     return [kind for kind in kinds if kind.group == group and version in kind.versions]
 
 
 def below(kind: Kind) -> tuple[SubResource, ...]:
-    """Everything that is served below an object of a kind, its status among it."""
+    """Return the sub-resources of a kind, including its status."""
     if kind.status is None:
         return kind.subresources
     verbs = ("get", "patch", "update") if "update" in kind.verbs else ("get",)
@@ -32,23 +32,23 @@ def below(kind: Kind) -> tuple[SubResource, ...]:
 
 
 def api_group_list(kinds: Sequence[Kind]) -> Document:
-    """``/apis``."""
+    """Return the document of ``/apis``."""
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(kinds, group) for group in groups_of(kinds)]}
 
 
 def api_group(kinds: Sequence[Kind], group: str) -> Document:
-    """``/apis/{group}``."""
+    """Return the document of ``/apis/{group}``."""
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(kinds, group)}
 
 
 def api_resource_list(kinds: Sequence[Kind], group: str, version: str) -> Document:
-    """``/apis/{group}/{version}``."""
+    """Return the document of ``/apis/{group}/{version}``."""
     resources = [entry for kind in served_in(kinds, group, version) for entry in _resources(kind)]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}", "resources": resources}
 
 
 def aggregated(kinds: Sequence[Kind], meta: str) -> Document:
-    """``/apis`` with everything in one document; ``meta`` is the version of the document's own kind."""
+    """Return ``/apis`` with all groups and resources in one document. ``meta`` is the version of the document's own kind."""
     items = [{"metadata": {"name": name}, "versions": _aggregated_versions(kinds, name)} for name in groups_of(kinds)]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": f"apidiscovery.k8s.io/{meta}", "metadata": {}, "items": items}
 
@@ -105,5 +105,5 @@ def _response_kind(kind: Kind, version: str, name: str) -> Mapping[str, str]:
 
 
 def _non_empty(**members: Sequence[Any]) -> Document:
-    """Those lists that hold anything."""
+    """Return the members whose lists are not empty."""
     return {name: list(items) for name, items in members.items() if items}

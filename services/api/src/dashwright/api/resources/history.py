@@ -1,6 +1,6 @@
-"""What was, as lists: the generations of one object, and what was deleted and can be made again.
+"""Lists of the past: generations of one object, and the trash.
 
-A list is written object by object, so that memory does not grow with it: the bodies are read one after the other.
+A list is written object by object and bodies are read one after the other, so memory does not grow with the list.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from dashwright.common.stores.resources import StoredObject
 
 
 async def history_response(target: Target, services: Services, call: Call, selection: Selection) -> Response:
-    """The list that a selection asks for in place of the objects. Raises BadRequest for a kind that keeps nothing of what was."""
+    """Return the list that a special label selects instead of objects. Raises BadRequest if the kind keeps no history."""
     kind = target.kind
     if not kind.history:
         raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
@@ -38,13 +38,13 @@ async def history_response(target: Target, services: Services, call: Call, selec
 
 
 async def _generations(target: Target, services: Services, call: Call, selection: Selection) -> Response:
-    """The generations of the named object, whole and the newest first; none where there is no such object.
+    """Return the generations of the named object, the newest first; an empty list if the object does not exist.
 
-    Raises BadRequest without a name, and Forbidden where the caller may not read the object.
+    Raises BadRequest without a name, and Forbidden if the caller may not read the object.
     """
     kind, form, name = target.kind, formats.format_of(call), selection.name
     if name is None:
-        raise BadRequest("a history is that of one object: name it in the fieldSelector, as metadata.name=NAME")
+        raise BadRequest("a history belongs to one object: name it in the fieldSelector, as metadata.name=NAME")
     namespace, limit, before = call.parameters["namespace"], limit_of(call), before_of(call)
     async with services.database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
         position = await changes.head(connection, StreamName.OBJECTS)
@@ -64,9 +64,10 @@ async def _generations(target: Target, services: Services, call: Call, selection
 
 
 async def _trash(target: Target, services: Services, call: Call, selection: Selection) -> Response:
-    """What was deleted, by name: all of it for Admins, for others what they have deleted themselves and might still read and delete.
+    """Return deleted objects by name.
 
-    The rules of access to an object have gone with it, and so nobody else knows who could see it.
+    Admins see all of them. Other callers see what they deleted themselves and may still read and delete. Access rules are
+    deleted with their object, so for the objects of other users there is nothing left to check.
     """
     kind, form, namespace = target.kind, formats.format_of(call), call.parameters["namespace"]
     limit, after = limit_of(call), _trash_position(call)
@@ -90,12 +91,12 @@ async def _trash(target: Target, services: Services, call: Call, selection: Sele
 
 
 def limit_of(call: Call) -> int:
-    """Raises BadRequest for a ``limit`` that is none."""
+    """Return the page size. Raises BadRequest for an invalid ``limit``."""
     return min(pages.number_of(call, "limit") or pages.LARGEST_PAGE, pages.LARGEST_PAGE)
 
 
 def before_of(call: Call) -> int | None:
-    """The generation that the page before ended with. Raises BadRequest for a token that is none."""
+    """Return the generation that the previous page ended with, None for the first page. Raises BadRequest for an invalid token."""
     if not (token := call.query.get("continue", "")):
         return None
     before = pages.decode_token(token).get("before")
@@ -105,12 +106,12 @@ def before_of(call: Call) -> int | None:
 
 
 def continue_members(found: Sequence[StoredVersion], limit: int) -> Mapping[str, str]:
-    """How the list goes on, where one more than ``limit`` was found."""
+    """Return the ``continue`` member of the list's metadata if more than ``limit`` versions were found."""
     return {"continue": pages.encode_token({"before": found[limit - 1].generation})} if len(found) > limit else {}
 
 
 async def version_of(services: Services, current: StoredObject, generation: int) -> StoredObject:
-    """An object as it was at a generation. Raises NotFound."""
+    """Return an object as it was at a generation. Raises NotFound."""
     async with services.database.connection() as connection:
         found = await histories.version(connection, current.uid, generation)
     if found is None:
@@ -139,7 +140,7 @@ def _list_response(target: Target, form: Format, metadata: Mapping[str, Any], it
 
 
 async def _with_body(services: Services, item: StoredObject, *, is_needed: bool) -> StoredObject | None:
-    """An item with its body, and the title in it, where they are needed; None where the body has been dropped meanwhile."""
+    """Return an item with its body and the title in it, if they are needed; None if the body was dropped since the list was read."""
     if not is_needed:
         return item
     async with services.database.connection() as connection:
@@ -153,10 +154,10 @@ async def _with_body(services: Services, item: StoredObject, *, is_needed: bool)
 def _trash_position(call: Call) -> TrashPosition:
     if not (token := call.query.get("continue", "")):
         return histories.START
-    told = pages.decode_token(token)
-    name = told.get("name")
+    members = pages.decode_token(token)
+    name = members.get("name")
     try:
-        uid = uuid.UUID(told.get("uid"))
+        uid = uuid.UUID(members.get("uid"))
     except (ValueError, TypeError, AttributeError) as error:
         raise pages.invalid_token() from error
     if not isinstance(name, str) or not name.isprintable():

@@ -1,4 +1,4 @@
-"""How the resource API makes and ends jobs, and what a submitter gets to see of them."""
+"""Submission and cancellation of jobs by the resource API, and jobs as a submitter receives them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +20,9 @@ from dashwright.common.stores.jobs import StoredJob
 
 
 def read(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> tuple[submissions.Submission, tuple[str, ...]]:
-    """Return the job or evaluation that is to be created, and the warnings about its unknown fields.
+    """Return the submitted job or evaluation and the warnings about its unknown fields.
 
-    Raises BadRequest, also for unknown fields where they are refused, and Invalid.
+    Raises BadRequest for a malformed body or refused unknown fields, and Invalid for a faulty spec.
     """
     try:
         check_texts(tree)
@@ -30,28 +30,28 @@ def read(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> 
         raise BadRequest(error.message) from error
     if isinstance(tree, list) and kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
-    wanted = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
-    return wanted, validation.warnings_for(wanted.unknown)
+    submission = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)
+    return submission, validation.warnings_for(submission.unknown)
 
 
 async def create(
-    commands: Jobs, wanted: submissions.Submission, namespace: str, actor: Actor, caller: Identity, *, dry_run: bool
+    commands: Jobs, submission: submissions.Submission, namespace: str, actor: Actor, caller: Identity, *, dry_run: bool
 ) -> StoredJob:
-    """Submit one job or evaluation."""
-    if isinstance(wanted, submissions.EvaluationSubmission):
-        (job,) = await commands.evaluate(actor, namespace, wanted, dry_run=dry_run)
+    """Submit one job or evaluation and return it."""
+    if isinstance(submission, submissions.EvaluationSubmission):
+        (job,) = await commands.evaluate(actor, namespace, submission, dry_run=dry_run)
     else:
-        (job,) = await commands.submit(actor, caller, namespace, wanted.specs, metadata=wanted.metadata, dry_run=dry_run)
+        (job,) = await commands.submit(actor, caller, namespace, submission.specs, metadata=submission.metadata, dry_run=dry_run)
     return job
 
 
 async def delete(commands: Jobs, kind: Kind, namespace: str, name: str, options: DeleteRequest, actor: Actor) -> UUID:
-    """Cancels a job that has not ended; drops one that has from history. Answers its uid."""
+    """Cancel a job that has not ended, or delete one that has from the history. Return its uid."""
     return await commands.cancel(actor, kind, namespace, name, options.preconditions.check_delete, dry_run=options.dry_run)
 
 
 async def delete_selected(commands: Jobs, kind: Kind, namespace: str, selection: Selection, options: DeleteRequest, actor: Actor) -> None:
-    """The same with all that are selected."""
+    """Cancel or delete all selected jobs, as ``delete`` does with one."""
 
     def is_chosen(job: StoredJob) -> bool:
         if not matches(selection, labels_of(job), job.name):
@@ -63,15 +63,17 @@ async def delete_selected(commands: Jobs, kind: Kind, namespace: str, selection:
 
 
 def labels_of(job: StoredJob) -> dict[str, str]:
+    """Return the labels of a job."""
     found: dict[str, str] = orjson.loads(job.metadata).get("labels") or {}
     return found
 
 
 def encode(submitted: Sequence[StoredJob], *, is_list: bool) -> bytes:
-    """What a submitter gets: a JobList for a list, else the Job."""
+    """Return the body for a submitter: a JobList for a list, else the Job."""
     return encode_list(submitted) if is_list else submitted[0].encode()
 
 
 def encode_list(found: Sequence[StoredJob]) -> bytes:
+    """Return jobs as a JobList."""
     head = f'{{"kind":"{JOB.kind}List","apiVersion":"{JOB.api_version()}","metadata":{{}},"items":['
     return head.encode() + b",".join(job.encode() for job in found) + b"]}"

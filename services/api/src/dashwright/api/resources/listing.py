@@ -1,4 +1,4 @@
-"""Lists as they are answered: read a page at a time, written a piece at a time, so that memory does not grow with the list."""
+"""Responses with lists: read a page at a time and written a piece at a time, so that memory does not grow with the list."""
 
 import asyncio
 from collections import deque
@@ -17,44 +17,44 @@ from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 READ: Final = 1024 * 1024
-"""Bytes of bodies that are read, and in memory, at once, unless a single one has more."""
+"""Bytes of bodies that are read in one batch and are in memory together, unless a single body is larger."""
 
+# Small enough that the allocator reuses memory instead of requesting more from the system.
 PIECE: Final = 256 * 1024
-"""Bytes of bodies that are written at once, with the same exception: little enough that memory is used again, not asked for anew.
-
-Bodies of a page up to this size are read with it.
-"""
+"""Bytes of bodies that are written as one piece, unless a single body is larger. Bodies of a page up to this size are read with it."""
 
 LARGEST: Final = 64 * 1024 * 1024
-"""Bytes of bodies of a page that a client has limited; where more would follow, it ends before."""
+"""Bytes of bodies of a page with a client's limit. A page with more ends earlier and is continued."""
 
 _PAGE: Final = 500
-"""Objects read at once where the client wants them all."""
+"""Objects that are read in one batch if the client wants the whole list."""
 
 _NOTICED: Final = 64 * 1024
-"""Bytes of bodies whose conversion to YAML is noticed by others."""
+"""Bytes of bodies from which on conversion to YAML runs in a thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """Objects of a list at one version. ``sizes`` are the bytes of their bodies; where ``spec`` is empty it is read when it is written.
+    """Objects of a list at one version."""
 
-    ``after`` is the name to go on with, None where nothing follows; ``left`` how many do, None where nobody counts them.
-    """
-
+    #: The version of the whole list.
     at: int
+    #: Objects; an empty ``spec`` is read when the object is written.
     items: Sequence[StoredObject | StoredJob]
+    #: Bytes of the objects' bodies.
     sizes: Sequence[int]
+    #: The name to continue after; None on the last page.
     after: str | None
+    #: Number of objects on later pages; None if it is not counted.
     left: int | None = None
 
     @property
     def end(self) -> Position | None:
-        """Where to go on; None where nothing follows."""
+        """The position to continue from; None on the last page."""
         return None if self.after is None else Position(self.at, self.after, self.left, self.items[-1].namespace)
 
     def cut(self) -> "ListPage":
-        """The page up to where its bodies become too many, one object at least."""
+        """Return the page up to the object with which its bodies become too large, at least one object."""
         count = max(1, sum(total <= LARGEST for total in accumulate(self.sizes)))
         if count >= len(self.items):
             return self
@@ -63,22 +63,22 @@ class ListPage:
 
 
 class ListSource(Protocol):
-    """Where the objects of a list come from."""
+    """Source of the objects of a list."""
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """The objects after a position, or the first of the list. A page that others follow is not empty."""
+        """Return the objects after a position, or the first ones. A page that is not the last has at least one object."""
         ...
 
 
-async def list_response(target: Target, form: Format, asked: ListOptions, source: ListSource, database: Database) -> Response:
-    """The whole list, or the page that was asked for."""
-    limit = min(asked.limit or _PAGE, LARGEST_PAGE)
-    page = await source.page(asked.position, limit)
-    if asked.limit is not None:
+async def list_response(target: Target, form: Format, list_options: ListOptions, source: ListSource, database: Database) -> Response:
+    """Return the whole list, or the requested page."""
+    limit = min(list_options.limit or _PAGE, LARGEST_PAGE)
+    page = await source.page(list_options.position, limit)
+    if list_options.limit is not None:
         page = page.cut()
     writer = _ListWriter(target, form, database)
-    body = writer.pieces(page, None if asked.limit is not None else source)
-    if sum(page.sizes) <= PIECE and (asked.limit is not None or page.end is None):
+    body = writer.pieces(page, None if list_options.limit is not None else source)
+    if sum(page.sizes) <= PIECE and (list_options.limit is not None or page.end is None):
         return Response(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
     holds = PIECE + min(sum(page.sizes), max(READ, *page.sizes, 0))
     return Response(200, body, form.content_type, form.headers, may_compress=True, holds=holds)
@@ -91,7 +91,7 @@ class _ListWriter:
         self._database = database
 
     async def pieces(self, page: ListPage, source: ListSource | None) -> AsyncIterator[bytes]:
-        """The list from its head on; with a ``source`` the pages that follow, too."""
+        """Yield the list from its head on; with a ``source`` also the pages after the first."""
         metadata: dict[str, Any] = {"resourceVersion": str(page.at)}
         if source is None and page.end is not None:
             metadata["continue"] = page.end.token()
@@ -107,7 +107,10 @@ class _ListWriter:
         yield self._listing.tail()
 
     async def _page_pieces(self, page: ListPage) -> AsyncIterator[bytes]:
-        """Yield the objects of a page. A reader that takes its time keeps the bytes of one run in memory, and no objects."""
+        """Yield the objects of a page.
+
+        While a slow client reads, the encoded bytes of one run are in memory and no objects.
+        """
         for first, last in runs(page.sizes, READ):
             pieces = await self._pieces(page.items[first:last], page.sizes[first:last])
             while pieces:
@@ -127,7 +130,7 @@ class _ListWriter:
 async def _with_bodies(
     items: Sequence[StoredObject | StoredJob], sizes: Sequence[int], database: Database
 ) -> Sequence[StoredObject | StoredJob]:
-    """The objects with the bodies that have not come along."""
+    """Return the objects with the bodies that were not read with their page."""
     missing = [item for item, size in zip(items, sizes, strict=True) if size and not item.spec and isinstance(item, StoredObject)]
     if not missing:
         return items
@@ -137,7 +140,7 @@ async def _with_bodies(
 
 
 def runs(sizes: Sequence[int], most: int) -> Iterator[tuple[int, int]]:
-    """Yield where runs of items begin and end that are no larger together, unless a single one is."""
+    """Yield start and end of consecutive items whose sizes add up to at most ``most``, or of a single larger item."""
     first = total = 0
     for index, size in enumerate(sizes):
         if first < index and total + size > most:

@@ -1,4 +1,4 @@
-"""From what a client sends to an object that is wanted: envelope, name and metadata. What its spec may say, admission knows."""
+"""Objects in request bodies: envelope, name and metadata. Admission checks the spec."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject
 
 _FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"), ("metadata", "uid"))
-"""What no change of an object changes."""
+"""Members that no change of an object may change."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectUpdate:
-    """An object as a client sent it, its envelope checked, and what it takes the stored one to be."""
+    """A replacement that a client sent, its envelope checked."""
 
-    wanted: DesiredObject
+    desired: DesiredObject
     preconditions: Preconditions
 
 
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
-    """A status as a client sent it, and what it takes the object to be."""
+    """A status that a client sent."""
 
     status: dict[str, Any]
     preconditions: Preconditions
@@ -39,15 +39,16 @@ class StatusUpdate:
 
 @dataclass(frozen=True, slots=True)
 class ApplyConfiguration:
-    """The part of an object that a client applies, its envelope checked. ``warnings`` are told to the client."""
+    """The part of an object that a client applies, its envelope checked."""
 
     tree: dict[str, Any]
     preconditions: Preconditions
+    #: Returned to the client as Warning headers.
     warnings: tuple[str, ...]
 
 
 def read_tree(body: bytes) -> Any:
-    """The JSON of a body. Raises BadRequest where it is none."""
+    """Return the JSON of a body. Raises BadRequest for invalid JSON."""
     try:
         tree = read_shallow(body.decode())
     except UnicodeDecodeError as error:
@@ -58,7 +59,7 @@ def read_tree(body: bytes) -> Any:
 
 
 def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: FieldValidation = FieldValidation.IGNORE) -> DesiredObject:
-    """An object to create. Raises BadRequest for an envelope that does not belong here."""
+    """Return the object to create. Raises BadRequest for an envelope that does not match the path."""
     metadata = _envelope(tree, kind, namespace, version)
     if metadata.get("resourceVersion"):
         raise BadRequest("resourceVersion should not be set on objects to be created")
@@ -71,7 +72,7 @@ def read_new(tree: Any, kind: Kind, namespace: str, version: str, validation: Fi
 def read_update(
     tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: FieldValidation = FieldValidation.IGNORE
 ) -> ObjectUpdate:
-    """An object that is to replace the one of this name. Raises BadRequest for an envelope that does not belong here."""
+    """Return the replacement for the named object. Raises BadRequest for an envelope that does not match the path."""
     metadata = _envelope(tree, kind, namespace, version)
     preconditions = _preconditions(metadata, kind, name)
     return ObjectUpdate(_desired_object(tree, metadata, kind, name, version, validation), preconditions)
@@ -80,7 +81,7 @@ def read_update(
 def read_apply_configuration(
     tree: Any, kind: Kind, namespace: str, version: str, name: str, validation: FieldValidation = FieldValidation.IGNORE
 ) -> ApplyConfiguration:
-    """What is applied to the object of this name. Raises BadRequest for an envelope that does not belong here."""
+    """Return the configuration to apply to the named object. Raises BadRequest for an envelope that does not match the path."""
     metadata = _envelope(tree, kind, namespace, version)
     preconditions = replace(_preconditions(metadata, kind, name), generation=None)
     if metadata.get("managedFields"):
@@ -94,7 +95,7 @@ def read_apply_configuration(
 
 
 def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Preconditions:
-    """What is taken of the stored object of this name."""
+    """Return what the sent metadata expects of the stored object. Raises BadRequest for another name."""
     if (given := metadata.get("name") or name) != name:
         raise BadRequest(f"the name of the object ({str(given)[:80]}) does not match the name on the URL ({name})")
     uid, resource_version, generation = metadata.get("uid") or "", metadata.get("resourceVersion") or "", metadata.get("generation") or None
@@ -104,19 +105,19 @@ def _preconditions(metadata: dict[str, Any], kind: Kind, name: str) -> Precondit
 
 
 def patched_object(patch: Callable[[Any], Any], version: str, validation: FieldValidation, stored: StoredObject) -> DesiredObject:
-    """What a stored object is to be by a patch of the object as a version shows it.
+    """Return the desired object after a patch of the object as a version shows it.
 
-    One that takes away who manages it lets go of it; a replacement that does not say is no such wish. Raises BadRequest where that is no
-    object any more, Invalid where it is another one, and Conflict where the patch was made for another version of it.
+    A patch that removes the manager releases the object; a replacement without a manager does not. Raises BadRequest if the
+    result is not an object, Invalid if it is a different one, and Conflict if the patch names another resource version.
     """
     tree = _patched_tree(patch, version, stored)
     sent = read_update(tree, stored.kind, stored.namespace, version, stored.name, validation)
     _check_version(sent.preconditions, stored)
-    return replace(sent.wanted, releases=manager_of(stored) is not None and MANAGED_BY not in sent.wanted.annotations)
+    return replace(sent.desired, releases=manager_of(stored) is not None and MANAGED_BY not in sent.desired.annotations)
 
 
 def patched_status(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
-    """What the status is to be by such a patch. Raises as ``patched`` does."""
+    """Return the status after a patch. Raises as ``patched_object`` does."""
     tree = _patched_tree(patch, version, stored)
     sent = read_status_update(tree, stored.kind, stored.namespace, version, stored.name)
     _check_version(sent.preconditions, stored)
@@ -124,7 +125,7 @@ def patched_status(patch: Callable[[Any], Any], version: str, stored: StoredObje
 
 
 def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name: str) -> StatusUpdate:
-    """The status of an object that is to replace that of the one of this name; everything else of it has no say."""
+    """Return the new status of the named object. Other members of the body are ignored."""
     metadata = _envelope(tree, kind, namespace, version)
     preconditions = _preconditions(metadata, kind, name)
     require_texts(status := _object(tree, "status"))
@@ -140,7 +141,7 @@ def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObjec
     except Invalid as error:
         raise BadRequest(error.message) from error
     if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
-        raise BadRequest(f"the patch makes something else of a {stored.kind.kind} than an object with metadata")
+        raise BadRequest(f"the patched {stored.kind.kind} is not an object with metadata; patch single members")
     if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
         causes = [
             Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_value_text(tree, path)}: field is immutable") for path in changed
@@ -192,15 +193,15 @@ def _desired_object(
 
 
 def _envelope(tree: Any, kind: Kind, namespace: str, version: str) -> dict[str, Any]:
-    """The metadata of an object that belongs here."""
+    """Return the metadata of an object that matches the path."""
     if not isinstance(tree, dict):
         raise BadRequest(f"the body must be one {kind.kind} object")
-    wanted = kind.api_version(version)
-    api_version = tree.get("apiVersion", wanted)
-    if api_version != wanted:
-        raise BadRequest(f"apiVersion {api_version!r} in the body does not match the path, which wants {wanted!r}")
+    expected = kind.api_version(version)
+    api_version = tree.get("apiVersion", expected)
+    if api_version != expected:
+        raise BadRequest(f"apiVersion {api_version!r} in the body does not match the path, which requires {expected!r}")
     if tree.get("kind", kind.kind) != kind.kind:
-        raise BadRequest(f"kind {tree['kind']!r} in the body does not match the path, which wants {kind.kind!r}")
+        raise BadRequest(f"kind {tree['kind']!r} in the body does not match the path, which requires {kind.kind!r}")
     metadata = _object(tree, "metadata")
     if metadata.get("namespace") not in (None, "", namespace):
         raise BadRequest(f"metadata.namespace is {metadata['namespace']!r}, but the path names {namespace!r}; they must agree")
@@ -226,7 +227,7 @@ def _list(metadata: dict[str, Any], field: str) -> list[Any]:
 
 
 def _managed_fields(metadata: dict[str, Any]) -> object:
-    """As sent; entries that cannot be read do no harm, but many do."""
+    """Return the sent entries. Unreadable entries are ignored later, but too many are refused."""
     found = metadata.get("managedFields")
     if isinstance(found, list) and len(found) > MOST_ENTRIES:
         raise BadRequest(f"metadata.managedFields has {len(found)} entries, {MOST_ENTRIES} are the most; [{{}}] drops all of them")
@@ -249,7 +250,7 @@ _MEMBERS: Final = (*_TEXTS, *_SWITCHES)
 
 
 def owner_references(metadata: dict[str, Any], kind: Kind, name: str) -> list[dict[str, Any]]:
-    """The references that were sent for an object. Raises Invalid for what is none; a switch that is null counts as not sent."""
+    """Return the sent references. Raises Invalid for malformed ones. A switch that is null counts as missing."""
     sent = metadata.get("ownerReferences")
     if sent is None:
         return []

@@ -1,4 +1,9 @@
-"""What Kubernetes' clients read of the description: a document for each version of a group, and the list of all."""
+"""OpenAPI documents of the resource API as Kubernetes clients read them.
+
+``/openapi.json`` describes the whole API to users and code generators. The documents here, one for each version of a group,
+are for ``kubectl``, which validates and explains objects by them. They add ``x-kubernetes-…`` members: the kind of an operation or
+schema, and which objects are open.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -10,7 +15,7 @@ from dashwright.common.kinds.kind import Kind
 
 
 def document(described: Mapping[str, Any], kinds: Sequence[Kind], group: str, version: str) -> Schema:
-    """Return the document of a version of a group, from the whole description in the words of OpenAPI 3.0."""
+    """Return the document of one version of a group, taken from the whole description in OpenAPI 3.0."""
     root = f"/apis/{group}/{version}/"
     paths = {
         path: {method: marked_operation(kinds, path, method, operation) for method, operation in methods.items()}
@@ -32,7 +37,7 @@ def document(described: Mapping[str, Any], kinds: Sequence[Kind], group: str, ve
 
 
 def everything(described: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
-    """Return the whole description with what Kubernetes adds, from the same."""
+    """Return the whole description with the additions for Kubernetes."""
     marks = of_everything(kinds)
     schemas = described["components"]["schemas"]
     return {
@@ -46,7 +51,10 @@ def everything(described: Mapping[str, Any], kinds: Sequence[Kind]) -> Schema:
 
 
 def index(tags: Mapping[str, str]) -> dict[str, Any]:
-    """``/openapi/v3``, of the tag of each document by its path. A client keeps a document for as long as its address stays."""
+    """Return ``/openapi/v3`` from the tag of each document by its path.
+
+    The tag is part of the address, so a client can cache a document permanently.
+    """
     return {"paths": {path: {"serverRelativeURL": f"/openapi/v3/{path}?hash={tag}"} for path, tag in tags.items()}}
 
 
@@ -67,9 +75,9 @@ class _Marks(NamedTuple):
 
 
 def marked_operation(kinds: Iterable[Kind], path: str, method: str, operation: Schema) -> Schema:
-    """Return an operation with its action and kind, where a verb of Kubernetes stands for it.
+    """Return an operation with its action and kind if it is a verb of Kubernetes.
 
-    Strategic merge patches are left out, though they are taken: kubectl would send directives for the merging of lists.
+    Strategic merge patches are left out although they are accepted: kubectl would send directives to merge lists.
     """
     found = dict(operation)
     group, _, rest = path.removeprefix(_ROOT).partition("/")
@@ -100,14 +108,14 @@ def _marks_of(kinds: Iterable[Kind], group: str, parts: Sequence[str], method: s
 
 
 def of_version(kinds: Sequence[Kind], group: str, version: str) -> dict[str, list[Schema]]:
-    """Return the group, version and kind of each schema that stands for one, by the name of the schema."""
+    """Return the group, version and kind of each schema that has one, by the name of the schema."""
     own = {name: [{"group": group, "version": version, "kind": name}] for name in _names(discovery.served_in(kinds, group, version))}
     deleted = [{"group": some, "version": number, "kind": "DeleteOptions"} for some, number in (("", "v1"), (group, version))]
     return {**own, "DeleteOptions": deleted, "Status": [{"group": "", "version": "v1", "kind": "Status"}]}
 
 
 def of_everything(kinds: Sequence[Kind]) -> dict[str, list[Schema]]:
-    """Return the same for all groups and versions."""
+    """Return the group, version and kind of each schema in all versions of all groups."""
     found: dict[str, list[Schema]] = {}
     for group in discovery.groups_of(kinds):
         for version in discovery.versions_of(kinds, group):
@@ -127,7 +135,7 @@ def _names(kinds: Iterable[Kind]) -> Iterator[str]:
 
 
 def marked_schema(schema: Mapping[str, Any], marks: list[Schema] | None) -> Schema:
-    """Return a schema with the kinds that it stands for, and with what is open said in Kubernetes' word."""
+    """Return a schema with its kinds and with open objects marked in Kubernetes' terms."""
     found: Schema = _opened(schema)
     return found if marks is None else {**found, GROUP_VERSION_KIND: marks}
 

@@ -1,4 +1,4 @@
-"""Options of a write that change what it does: dry runs, who owns the fields, unknown fields, and how a delete is meant."""
+"""Options in query and body of a write: dry run, field manager, unknown fields and delete options."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,24 @@ from dashwright.api.resources.writing.desired_object import NO_PRECONDITIONS, Pr
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
 _MOST: Final = 20
-"""Fields named in one answer."""
+"""Fields that one response names."""
 
 _LONGEST: Final = 4096
-"""Characters of all warnings of one answer."""
+"""Characters of all warnings of one response."""
 
 
 class FieldValidation(Enum):
-    """What becomes of unknown fields: they are dropped, told, or refused."""
+    """The treatment of unknown fields."""
 
+    #: Drop them.
     IGNORE = "Ignore"
+    #: Drop them and warn the client.
     WARN = "Warn"
+    #: Refuse the request.
     STRICT = "Strict"
 
     def warnings_for(self, fields: Iterable[UnknownField]) -> tuple[str, ...]:
-        """The warnings for unknown fields. Raises BadRequest where they are refused."""
+        """Return the warnings for unknown fields. Raises BadRequest if they are refused."""
         if self is FieldValidation.IGNORE:
             return ()
         found = tuple(f'unknown field "{field.path}"' for field, _ in zip(fields, range(_MOST), strict=False))
@@ -44,16 +47,18 @@ _POLICIES: Final = frozenset({"", "Orphan", "Background", "Foreground"})
 
 @dataclass(frozen=True, slots=True)
 class DeleteRequest:
-    """``cascade``: what lies in a folder goes with it. ``grace`` is in seconds, None where none is given."""
+    """The options of a delete."""
 
     preconditions: Preconditions = NO_PRECONDITIONS
     dry_run: bool = False
+    #: Delete a folder with its content.
     cascade: bool = False
+    #: Seconds; None if not given. 0 also deletes what a file provisions.
     grace: int | None = None
 
 
 def write_context(call: Call, *, dry_run: bool | None = None, subresource: str = "") -> WriteContext:
-    """Who writes by a request, and how. Raises BadRequest for a dryRun other than ``All``."""
+    """Return who writes by a request, and how. Raises BadRequest for a dryRun other than ``All``."""
     manager = call.query.get("fieldManager", "")
     if len(manager) > LONGEST_MANAGER or not manager.isprintable():
         text = f"Invalid value: {manager[:40]!r}: at most {LONGEST_MANAGER} printable characters"
@@ -69,25 +74,25 @@ def write_context(call: Call, *, dry_run: bool | None = None, subresource: str =
 
 
 def is_dry_run(call: Call) -> bool:
-    """Whether the request is only tried. Raises BadRequest for a value that is not ``All``."""
+    """Return whether the request is a dry run. Raises BadRequest for a value other than ``All``."""
     return _is_all(call.query.getall("dryRun", []))
 
 
 def check_no_force(call: Call) -> None:
-    """Raises Invalid for ``force``, which only an apply may use."""
+    """Raise Invalid for ``force``, which only an apply may use."""
     if call.query.get("force"):
         raise _patch_options_error("force", "FieldValueForbidden", "Forbidden: may not be specified for non-apply patch")
 
 
 def apply_context(call: Call) -> WriteContext:
-    """Who applies by a request. Raises Invalid where they have no name for the fields they own."""
+    """Return the context of an apply. Raises Invalid without a field manager."""
     if not call.query.get("fieldManager"):
         raise _patch_options_error("fieldManager", "FieldValueRequired", "Required value: is required for apply patch")
     return replace(write_context(call), operation="Apply")
 
 
 def is_forced(call: Call) -> bool:
-    """Whether an apply takes from others what they own. Raises BadRequest for what is neither true nor false."""
+    """Return whether an apply takes fields from other managers. Raises BadRequest for a value that is not a boolean."""
     text = call.query.get("force", "")
     if text.lower() not in _BOOLEANS:
         raise BadRequest(f"force {text[:40]!r} is neither true nor false")
@@ -103,23 +108,23 @@ def _patch_options_error(field: str, reason: str, text: str) -> Invalid:
 
 
 def validation_of(call: Call) -> FieldValidation:
-    """What becomes of unknown fields; they are told by default."""
+    """Return the treatment of unknown fields; the default is a warning. Raises BadRequest for an unknown value."""
     value = call.query.get("fieldValidation") or FieldValidation.WARN.value
     try:
         return FieldValidation(value)
     except ValueError as error:
-        raise BadRequest(f"fieldValidation {value[:40]!r} is none of Ignore, Warn and Strict") from error
+        raise BadRequest(f"fieldValidation {value[:40]!r} is not one of Ignore, Warn and Strict") from error
 
 
 async def delete_request_of(call: Call) -> DeleteRequest:
-    """Reads the DeleteOptions of a request, of its query and its body, which may have none."""
+    """Return the DeleteOptions of a request, from its query and its body, which may be empty. Raises BadRequest."""
     sent = await _delete_options_body(call)
-    wanted = {} if sent.get("preconditions") is None else sent["preconditions"]
-    if not isinstance(wanted, dict):
+    given = {} if sent.get("preconditions") is None else sent["preconditions"]
+    if not isinstance(given, dict):
         raise BadRequest("preconditions must be an object with uid and resourceVersion")
     policy = sent.get("propagationPolicy") or call.query.get("propagationPolicy", "")
     if not isinstance(policy, str) or policy not in _POLICIES:
-        raise BadRequest(f"propagationPolicy {str(policy)[:40]!r} is none of Orphan, Background and Foreground")
+        raise BadRequest(f"propagationPolicy {str(policy)[:40]!r} is not one of Orphan, Background and Foreground")
     grace = sent.get("gracePeriodSeconds")
     if grace is None and (text := call.query.get("gracePeriodSeconds")):
         grace = parse_integer(text)
@@ -127,11 +132,11 @@ async def delete_request_of(call: Call) -> DeleteRequest:
             raise BadRequest(f"gracePeriodSeconds {text[:40]!r} is not an integer")
     if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool) or grace < 0):
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
-    tried = [] if sent.get("dryRun") is None else sent["dryRun"]
-    if not isinstance(tried, list):
+    dry_run = [] if sent.get("dryRun") is None else sent["dryRun"]
+    if not isinstance(dry_run, list):
         raise BadRequest("dryRun must be a list")
-    preconditions = Preconditions(str(wanted.get("uid") or ""), str(wanted.get("resourceVersion") or ""))
-    return DeleteRequest(preconditions, _is_all(tried) or is_dry_run(call), policy == "Foreground", grace)
+    preconditions = Preconditions(str(given.get("uid") or ""), str(given.get("resourceVersion") or ""))
+    return DeleteRequest(preconditions, _is_all(dry_run) or is_dry_run(call), policy == "Foreground", grace)
 
 
 async def _delete_options_body(call: Call) -> dict[str, Any]:
@@ -141,7 +146,7 @@ async def _delete_options_body(call: Call) -> dict[str, Any]:
     try:
         options = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is no DeleteOptions: {error}") from error
+        raise BadRequest(f"the body is not DeleteOptions in JSON: {error}") from error
     if not isinstance(options, dict):
         raise BadRequest("the body must be a DeleteOptions object, or empty")
     return options
@@ -155,7 +160,7 @@ def _is_all(values: list[Any]) -> bool:
 
 
 def warning_headers(warnings: Sequence[str]) -> Mapping[str, str]:
-    """Warnings as Kubernetes' clients print them; those that do not fit are left out."""
+    """Return warnings as Kubernetes' clients print them. Warnings beyond the limit are left out."""
     texts: list[str] = []
     for warning in warnings:
         escaped = warning.encode("ascii", "backslashreplace").decode().replace("\\", "\\\\").replace('"', '\\"')

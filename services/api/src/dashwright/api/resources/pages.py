@@ -1,4 +1,4 @@
-"""What a request says of the list it wants: how much of it, from where on, and of which version."""
+"""Options of a list: its size, the position to start from and the version."""
 
 import base64
 import binascii
@@ -12,7 +12,7 @@ from dashwright.api.http.call import Call
 from dashwright.common.errors import BadRequest, Cause, Gone, Invalid
 
 LARGEST_PAGE: Final = 1000
-"""Objects of one page, whatever limit a client names."""
+"""Objects of one page, whatever limit a client sends."""
 
 _FORMAT: Final = 1
 _EXACT: Final = "Exact"
@@ -21,34 +21,38 @@ _MATCHES: Final = (_EXACT, "NotOlderThan")
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a page ended, as its ``continue`` token says.
+    """The end of a page, which its ``continue`` token holds."""
 
-    ``at`` is the version of the whole list, ``after`` the last object's name, ``left`` how many follow (None: nobody knows), ``namespace``
-    where it lies, of a list over all of them.
-    """
-
+    #: The version of the whole list.
     at: int
+    #: The name of the last object.
     after: str = ""
+    #: Number of objects after it; None if it is not counted.
     left: int | None = None
+    #: The namespace of the last object, for a list over all namespaces.
     namespace: str = ""
 
     def token(self) -> str:
+        """Return the ``continue`` token."""
         members = {"v": _FORMAT, "at": self.at, "after": self.after, "left": self.left, "namespace": self.namespace or None}
         return encode_token({key: value for key, value in members.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """``limit`` None: everything. ``version``: the list is to be no older, and with ``is_exact`` of that very one; 0: the newest."""
+    """The options that a request sent."""
 
+    #: None: the whole list.
     limit: int | None = None
     position: Position | None = None
+    #: The list is at least this new; 0 is the newest.
     version: int = 0
+    #: The list is of exactly ``version``.
     is_exact: bool = False
 
 
 def list_options_of(call: Call) -> ListOptions:
-    """Reads the query. Raises BadRequest for what cannot be read, and Invalid for parameters that exclude one another."""
+    """Return the options in the query. Raises BadRequest for unreadable values, Invalid for parameters that exclude each other."""
     limit, token = number_of(call, "limit"), call.query.get("continue", "")
     version, match = number_of(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match:
@@ -74,7 +78,7 @@ def _check_match(match: str, version: int, *, given: bool, continued: bool) -> N
 
 
 def number_of(call: Call, name: str) -> int:
-    """A parameter of the query; 0 where it is not given. Raises BadRequest."""
+    """Return a number of the query, 0 if it is missing. Raises BadRequest for anything but a whole number."""
     text = call.query.get(name, "")
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
         raise BadRequest(f"{name} {text[:40]!r} is not a whole number; leave it out, or send one that is not negative")
@@ -96,12 +100,12 @@ def _position(token: str) -> Position:
 
 
 def encode_token(members: Mapping[str, Any]) -> str:
-    """A ``continue`` token."""
+    """Return a ``continue`` token with these members."""
     return base64.urlsafe_b64encode(orjson.dumps(members)).decode()
 
 
 def decode_token(token: str) -> dict[str, Any]:
-    """What a ``continue`` token holds. Raises BadRequest for a text that is none."""
+    """Return the members of a ``continue`` token. Raises BadRequest for an invalid token."""
     try:
         members = orjson.loads(base64.urlsafe_b64decode(token))
     except (binascii.Error, ValueError) as error:
@@ -112,13 +116,14 @@ def decode_token(token: str) -> dict[str, Any]:
 
 
 def invalid_token() -> BadRequest:
-    return BadRequest("the continue token is not one of ours; list again from the start")
+    """Return the error for a token that this server did not issue."""
+    return BadRequest("the continue token was not issued by this server; list again from the start")
 
 
 def expired_token(position: Position, newest: int) -> Gone:
-    """The refusal of a token whose version is not known any more, with one that goes on at the newest."""
+    """Return the error for a token whose version is no longer known. It carries a token that continues at the newest version."""
     return Gone(
-        "the continue token is too old for a consistent list: list again from the start, or go on with the token that comes with this "
-        "answer, and miss what was made or see twice what was changed since",
+        "the continue token is too old for a consistent list: list again from the start, or continue with the token in this response, "
+        "which can miss objects created and repeat objects changed since then",
         details={"continue": Position(newest, position.after, None, position.namespace).token()},
     )

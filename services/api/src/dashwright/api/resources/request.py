@@ -1,4 +1,4 @@
-"""What a route of the resource API is about."""
+"""The subject of a request to the resource API, and the object that it names."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dashwright.common.stores.resources import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A kind in one of its versions, or what is served below its objects."""
+    """A kind in one of its versions, or a sub-resource of its objects."""
 
     kind: Kind
     version: str
@@ -23,12 +23,13 @@ class Target:
 
 
 ResourceHandler: TypeAlias = Callable[[Target, Services, Call], Awaitable[Response]]
-"""Answers one verb, or one sub-resource."""
+"""A handler of one verb or sub-resource."""
 
 
 async def read_object(kind: Kind, services: Services, call: Call) -> tuple[StoredObject, View]:
-    """The object that the path names, and the caller's view on where it lies. Raises NotFound and Forbidden."""
+    """Return the object that the path names and the caller's view of its namespace. Raises NotFound and Forbidden."""
     # Known before the body is read, so that no request keeps a body in memory while it waits for another connection.
+    # The view is loaded before the body is read, so that no request keeps a body in memory while it waits for a second connection.
     await services.policy.view(call.identity, call.parameters["namespace"])
     async with services.database.connection() as connection:
         found = await resources.get(connection, kind, call.parameters["namespace"], call.parameters["name"])

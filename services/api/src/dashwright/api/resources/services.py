@@ -1,4 +1,4 @@
-"""What the verbs of the resource API work with."""
+"""The parts of a gateway that the verbs of the resource API use."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from dashwright.common.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Composed once for a gateway."""
+    """The parts, composed once for a gateway."""
 
     settings: Settings
     database: Database

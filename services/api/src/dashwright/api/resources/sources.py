@@ -1,4 +1,4 @@
-"""Where the objects of a list come from: the store at one version, of one namespace or of all, or the jobs there are."""
+"""Sources of the objects of a list: the store at one version, of one namespace or of all, and the jobs."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from dashwright.common.stores.resources import StoredObject
 
 
 async def check_version(database: Database, version: int) -> None:
-    """Raises DeadlineExceeded for a version that nobody has drawn yet, as of a database that was restored."""
+    """Raise DeadlineExceeded for a version that does not exist yet, such as one from before the database was restored."""
     if not version:
         return
     async with database.connection() as connection:
@@ -32,20 +32,21 @@ async def check_version(database: Database, version: int) -> None:
         raise DeadlineExceeded(f"{text}; list without one", retry_after=1, causes=[cause])
 
 
-async def check_access(database: Database, policy: AccessPolicy, caller: Identity, namespace: str, asked: ListOptions) -> None:
-    """Raises Gone for a version of before who may see objects has changed, with how to go on where it is of a page that follows.
+async def check_access(database: Database, policy: AccessPolicy, caller: Identity, namespace: str, list_options: ListOptions) -> None:
+    """Raise Gone if access rules changed since the requested version.
 
-    The rules of then are not known any more: those of now would show what was hidden.
+    Rules of the past are not stored, and the current rules would show objects that were hidden then. For a page that follows,
+    the error says how to continue.
     """
-    at = asked.version if asked.position is None else asked.position.at
-    if asked.position is None and not asked.is_exact:
+    at = list_options.version if list_options.position is None else list_options.position.at
+    if list_options.position is None and not list_options.is_exact:
         return
     try:
         await policy.check_since(caller, namespace, at)
     except Gone as error:
-        if asked.position is None:
+        if list_options.position is None:
             raise
-        raise await _expired(database, asked.position) from error
+        raise await _expired(database, list_options.position) from error
 
 
 async def _expired(database: Database, position: Position) -> Gone:
@@ -54,10 +55,7 @@ async def _expired(database: Database, position: Position) -> Gone:
 
 
 class ObjectSource:
-    """Stored objects at one version: the newest when the list began, or the one that was asked for.
-
-    ``inline``: bytes of bodies that are read together with a page, the first of it.
-    """
+    """Stored objects at one version: the newest when the list began, or the requested one."""
 
     def __init__(
         self,
@@ -66,7 +64,7 @@ class ObjectSource:
         namespace: str,
         selection: Selection,
         scope: Scope,
-        asked: ListOptions,
+        list_options: ListOptions,
         *,
         bodies: bool,
         inline: int = PIECE,
@@ -77,11 +75,11 @@ class ObjectSource:
         self._namespace = namespace
         self._selection = selection
         self._scope = scope
-        self._exact = asked.version if asked.is_exact else None
+        self._exact = list_options.version if list_options.is_exact else None
         self._bodies = bodies
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Raises Gone where the version is not known any more; of a position it tells how to go on."""
+        """Return a page. Raises Gone if the version is no longer known; for a position the error says how to continue."""
         if position is None:
             return await self._first(limit)
         try:
@@ -109,8 +107,8 @@ class ObjectSource:
         return await self._in_namespace(connection, self._namespace, position.at, position.after, limit, self._inline)
 
     async def _in_namespace(self, connection: Connection, namespace: str, at: int, after: str, limit: int, most: int) -> Slice:
-        wanted = self._selection
-        if wanted.is_empty or (wanted.number is not None and not self._kind.in_folder):
+        selection = self._selection
+        if selection.is_empty or (selection.number is not None and not self._kind.in_folder):
             return Slice((), None)
         return await lists.page(
             connection,
@@ -119,10 +117,10 @@ class ObjectSource:
             at=at,
             after=after,
             limit=limit,
-            labels=wanted.labels,
-            name=wanted.name,
-            other_names=wanted.other_names,
-            number=wanted.number,
+            labels=selection.labels,
+            name=selection.name,
+            other_names=selection.other_names,
+            number=selection.number,
             scope=self._scope,
             bodies=self._bodies,
             most=most,
@@ -130,10 +128,10 @@ class ObjectSource:
 
 
 class AllNamespacesSource(ObjectSource):
-    """Those of all namespaces, in the order of namespaces and names."""
+    """Stored objects of all namespaces, ordered by namespace and name."""
 
-    def __init__(self, database: Database, kind: Kind, selection: Selection, asked: ListOptions, *, bodies: bool) -> None:
-        super().__init__(database, kind, "", selection, EVERYTHING, asked, bodies=bodies)
+    def __init__(self, database: Database, kind: Kind, selection: Selection, list_options: ListOptions, *, bodies: bool) -> None:
+        super().__init__(database, kind, "", selection, EVERYTHING, list_options, bodies=bodies)
 
     async def _count(self, connection: Connection) -> int:
         return await lists.count(connection, self._kind, None)
@@ -158,17 +156,20 @@ class AllNamespacesSource(ObjectSource):
 
 
 class JobSource:
-    """Jobs as they are when each page is read. The version is that of the first page: a watch from there on misses nothing."""
+    """Jobs as they are when each page is read.
 
-    def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, asked: ListOptions) -> None:
+    The version is that of the first page: a watch that starts from it misses no change.
+    """
+
+    def __init__(self, database: Database, kind: Kind, namespace: str, selection: Selection, list_options: ListOptions) -> None:
         self._database = database
         self._kind = kind
         self._namespace = namespace
         self._selection = selection
-        self._exact = asked.version if asked.is_exact else None
+        self._exact = list_options.version if list_options.is_exact else None
 
     async def page(self, position: Position | None, limit: int) -> ListPage:
-        """Raises Gone where another version than the newest is asked for."""
+        """Return a page of jobs. Raises Gone if a version other than the newest is requested."""
         after: str | None = "" if position is None else position.after
         found: list[StoredJob] = []
         at, left = 0, None

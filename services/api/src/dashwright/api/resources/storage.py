@@ -31,7 +31,7 @@ class Removal(NamedTuple):
 
 
 class KindStorage(Protocol):
-    """What every verb needs from the storage of a kind."""
+    """The operations that verbs need from the storage of a kind."""
 
     #: HTTP status of a successful create.
     created_status: int
@@ -55,7 +55,7 @@ class KindStorage(Protocol):
         ...
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, asked: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
         """Return the source of a list in one namespace."""
         ...
@@ -104,13 +104,13 @@ class _StoredObjects:
         )
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, asked: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
         namespace = call.parameters["namespace"]
         view = await services.policy.view(call.identity, namespace)
         if kind.in_folder:
-            await sources.check_access(services.database, services.policy, call.identity, namespace, asked)
-        return self._source(kind, services.database, namespace, selection, form, view, asked)
+            await sources.check_access(services.database, services.policy, call.identity, namespace, list_options)
+        return self._source(kind, services.database, namespace, selection, form, view, list_options)
 
     def initial_source(self, kind: Kind, database: Database, namespace: str, selection: Selection, form: Format, view: View) -> ListSource:
         # Bodies are read with each piece, not with the page: an unread watch would keep them in memory.
@@ -124,11 +124,11 @@ class _StoredObjects:
         selection: Selection,
         form: Format,
         view: View,
-        asked: ListOptions,
+        list_options: ListOptions,
         inline: int = PIECE,
     ) -> ListSource:
         bodies = form.needs_body(kind)
-        return sources.ObjectSource(database, kind, namespace, selection, view.scope(kind), asked, bodies=bodies, inline=inline)
+        return sources.ObjectSource(database, kind, namespace, selection, view.scope(kind), list_options, bodies=bodies, inline=inline)
 
 
 class _StoredJobs:
@@ -157,9 +157,9 @@ class _StoredJobs:
         await jobs.delete_selected(services.jobs, kind, call.parameters["namespace"], selection, request, call.actor)
 
     async def list_source(
-        self, kind: Kind, services: Services, call: Call, form: Format, asked: ListOptions, selection: Selection
+        self, kind: Kind, services: Services, call: Call, form: Format, list_options: ListOptions, selection: Selection
     ) -> ListSource:
-        return sources.JobSource(services.database, kind, call.parameters["namespace"], selection, asked)
+        return sources.JobSource(services.database, kind, call.parameters["namespace"], selection, list_options)
 
     def initial_source(self, kind: Kind, database: Database, namespace: str, selection: Selection, form: Format, view: View) -> ListSource:
         return sources.JobSource(database, kind, namespace, selection, ListOptions())

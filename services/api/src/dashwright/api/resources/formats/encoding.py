@@ -1,4 +1,4 @@
-"""Answers: one object, and lists, which are written piece by piece."""
+"""Objects in responses: one object, a list in pieces, a table, or the metadata alone."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -16,15 +16,15 @@ from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import write_yaml
 
 Item: TypeAlias = StoredObject | StoredJob | bytes
-"""An object as the store holds it, or as JSON text already."""
+"""An object as the store returns it, or as JSON text."""
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
 _LARGE: Final = 64 * 1024
-"""Bytes of an object whose writing in YAML is noticed by others."""
+"""Bytes of an object from which on it is converted to YAML in a thread."""
 
 
 def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, headers: Mapping[str, str] = _NONE) -> Response:
-    """The answer that shows one object; as a table, one with a single row."""
+    """Return the response with one object; as a table it has one row."""
     if form.form is Form.TABLE:
         body = table(form, kind, version, {"resourceVersion": version_of(item)}, [item])
     else:
@@ -38,13 +38,13 @@ def one(form: Format, kind: Kind, version: str, item: Item, status: int = 200, h
 def table(
     form: Format, kind: Kind, version: str, metadata: Mapping[str, Any], items: Iterable[Item], *, with_columns: bool = True
 ) -> bytes:
-    """A table in JSON."""
+    """Return a table in JSON."""
     rows = b",".join(encode(form, kind, version, item) for item in items)
     return _table_head(form, kind, metadata, with_columns=with_columns) + rows + b"]}"
 
 
 class ListEncoder:
-    """One list as it is written: its head, any number of pieces, its tail."""
+    """The encoder of one list: its head, any number of pieces, its tail."""
 
     def __init__(self, form: Format, kind: Kind, version: str) -> None:
         self._form = form
@@ -53,14 +53,14 @@ class ListEncoder:
         self._is_empty = True
 
     def head(self, metadata: Mapping[str, Any]) -> bytes:
-        """``metadata`` is that of the list: its ``resourceVersion`` and, of a page, how to go on."""
+        """Return the start of the list. ``metadata`` is that of the list: ``resourceVersion``, and how to continue a page."""
         head = self._head(metadata)
         if not self._form.is_yaml:
             return head
         return _yaml(head + b"]}").removesuffix(b" []\n")
 
     def items(self, items: Sequence[Item]) -> bytes:
-        """Some of the objects, in order. YAML takes its time: write a long piece in a thread."""
+        """Return some of the objects, in order. Encode long pieces of YAML in a thread, because YAML is slow."""
         if not items:
             return b""
         was_empty, self._is_empty = self._is_empty, False
@@ -70,6 +70,7 @@ class ListEncoder:
         return encode_many(self._form, self._kind, self._version, items, before="" if was_empty else ",")
 
     def tail(self) -> bytes:
+        """Return the end of the list."""
         if self._form.is_yaml:
             return b" []\n" if self._is_empty else b""
         return b"]}"
@@ -98,12 +99,12 @@ async def _yaml_in_thread(text: bytes) -> AsyncIterator[bytes]:
 
 
 def _item(text: bytes) -> bytes:
-    """One item of a list in YAML; no text in it goes over a line."""
+    """Return one item of a list in YAML. Texts in the YAML never span lines."""
     return b"- " + _yaml(text).rstrip(b"\n").replace(b"\n", b"\n  ") + b"\n"
 
 
 def encode(form: Format, kind: Kind, version: str, item: Item) -> bytes:
-    """An object in a form: what stands between the brackets of a list."""
+    """Return an object in a format, as it is an element of a list."""
     if form.form is Form.WHOLE:
         return encode_whole(item, version)
     if form.form is Form.METADATA:
@@ -112,7 +113,7 @@ def encode(form: Format, kind: Kind, version: str, item: Item) -> bytes:
 
 
 def encode_many(form: Format, kind: Kind, version: str, items: Iterable[Item], *, before: str = "") -> bytes:
-    """Objects with commas between them, and what stands before the first."""
+    """Return objects with commas between them, and ``before`` in front of the first."""
     pieces: list[str] = []
     for item in items:
         pieces.append(before)
@@ -125,26 +126,27 @@ def encode_many(form: Format, kind: Kind, version: str, items: Iterable[Item], *
 
 
 def encode_whole(item: Item, version: str) -> bytes:
+    """Return the whole object in a version."""
     if isinstance(item, bytes):
         return item
     return item.encode() if isinstance(item, StoredJob) else item.encode(version)
 
 
 def encode_metadata(form: Format, item: Item) -> bytes:
-    """A PartialObjectMetadata."""
+    """Return a PartialObjectMetadata."""
     head = f'{{"kind":"PartialObjectMetadata","apiVersion":"{form.meta_version}","metadata":'
     return head.encode() + _metadata(item) + b"}"
 
 
 def version_of(item: Item) -> str:
-    """The resource version of an object."""
+    """Return the resource version of an object."""
     if isinstance(item, bytes):
         return str(_member(orjson.loads(item), ("metadata", "resourceVersion")) or "")
     return str(item.resource_version)
 
 
 def columns(kind: Kind) -> bytes:
-    """The definitions of a table's columns."""
+    """Return the definitions of a table's columns."""
     return orjson.dumps(
         [
             {"name": column.name, "type": column.type, "format": column.format, "description": column.description, "priority": 0}
@@ -179,7 +181,7 @@ def _cells(kind: Kind, version: str, item: Item) -> list[Any]:
 
 
 _STORED_SOURCES = frozenset({"name", "title", "subtype"})
-"""Sources that the store has as they are; a time of creation is in the metadata."""
+"""Column sources that the store returns as values. The creation time is in the metadata."""
 
 
 def _stored_value(column: Column, item: StoredObject | StoredJob) -> Any:
@@ -187,7 +189,7 @@ def _stored_value(column: Column, item: StoredObject | StoredJob) -> Any:
 
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:
-    """What lies at a path of an object; None where nothing does, or no single value."""
+    """Return the scalar at a path of an object; None if it is missing or not a scalar."""
     for step in path:
         tree = tree.get(step) if isinstance(tree, dict) else None
     return None if isinstance(tree, dict | list) else tree

@@ -1,4 +1,4 @@
-"""Which format a client asks for: the ``Accept`` header by the Kubernetes conventions, and what the rows of a table should hold."""
+"""Content negotiation: the ``Accept`` header by Kubernetes conventions, and the object that rows of a table hold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,15 +24,18 @@ _OFFERED: Final = (
 
 
 class Form(Enum):
-    """How much of an object is shown, and as what."""
+    """How much of an object is shown."""
 
+    #: The object itself.
     WHOLE = "whole"
+    #: A row of a table.
     TABLE = "table"
+    #: The metadata alone.
     METADATA = "metadata"
 
 
 class IncludeObjectPolicy(Enum):
-    """What the row of a table holds of its object, beside the cells."""
+    """The part of the object that a row holds in addition to its cells."""
 
     NONE = "None"
     METADATA = "Metadata"
@@ -41,27 +44,32 @@ class IncludeObjectPolicy(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a client gets. ``meta`` is the version that tables and partial metadata are of."""
+    """The format of a response."""
 
     form: Form = Form.WHOLE
     is_yaml: bool = False
+    #: The part of the object in each row of a table.
     include_object: IncludeObjectPolicy = IncludeObjectPolicy.METADATA
+    #: The version of tables and partial metadata.
     meta: str = "v1"
 
     @property
     def content_type(self) -> str:
+        """The media type of the response."""
         return YAML if self.is_yaml else JSON
 
     @property
     def headers(self) -> Mapping[str, str]:
+        """The headers of every negotiated response."""
         return _VARY
 
     @property
     def meta_version(self) -> str:
+        """The group and version of tables and partial metadata."""
         return f"{META_GROUP}/{self.meta}"
 
     def needs_body(self, kind: Kind) -> bool:
-        """Whether specs have to be read; without, items may be encoded whose spec is empty."""
+        """Return whether specs have to be read. Without them, items with an empty spec can be encoded."""
         if self.form is not Form.TABLE:
             return self.form is Form.WHOLE
         return self.include_object is IncludeObjectPolicy.OBJECT or is_shown_by_body(kind)
@@ -80,24 +88,24 @@ _AS_JSON: Final = Format()
 
 @cache
 def is_shown_by_body(kind: Kind) -> bool:
-    """Whether a column of the kind is told by the body of an object alone: by its spec, or by a status that is made of it."""
-    beside = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)
-    return any(not column.source and column.path[0] not in beside for column in kind.columns)
+    """Return whether a table column needs the body: the spec, or a status that is computed from it."""
+    without_body = (_METADATA,) if kind.render is not None else (_METADATA, _STATUS)
+    return any(not column.source and column.path[0] not in without_body for column in kind.columns)
 
 
 def format_of(call: Call, *, streamed: bool = False) -> Format:
-    """The format of the answer to a request; ``streamed``: of a watch, which knows JSON only.
+    """Return the format of the response. With ``streamed`` it is that of a watch, which is JSON only.
 
-    Raises NotAcceptable where the client takes nothing of what there is, and BadRequest for an ``includeObject`` that is none.
+    Raises NotAcceptable if the client accepts no format that there is, and BadRequest for an unknown ``includeObject``.
     """
     accept = call.accept
     if not accept:
         return _AS_JSON
     found, weight = None, 0.0
-    for asked in ranges(accept):
-        offered = _format_for(asked)
-        if offered is not None and asked.weight > weight and not (streamed and offered.is_yaml):
-            found, weight = offered, asked.weight
+    for media in ranges(accept):
+        offered = _format_for(media)
+        if offered is not None and media.weight > weight and not (streamed and offered.is_yaml):
+            found, weight = offered, media.weight
     if found is None:
         only = f"only the following media types are accepted: {JSON if streamed else _OFFERED}"
         raise NotAcceptable(f"{only}; the Accept header names none of them")
@@ -105,7 +113,7 @@ def format_of(call: Call, *, streamed: bool = False) -> Format:
 
 
 def _format_for(asked: MediaRange) -> Format | None:
-    """What there is for a media range, where there is something."""
+    """Return the format for a media range, or None."""
     if asked.name not in _ANY and asked.name not in (JSON, YAML):
         return None
     form = _FORMS.get(asked.parameters.get("as", ""))
@@ -123,4 +131,4 @@ def _include_object_policy(call: Call) -> IncludeObjectPolicy:
         return IncludeObjectPolicy(text) if text else IncludeObjectPolicy.METADATA
     except ValueError as error:
         known = ", ".join(item.value for item in IncludeObjectPolicy)
-        raise BadRequest(f"includeObject {text[:40]!r} is none of {known}") from error
+        raise BadRequest(f"includeObject {text[:40]!r} is not one of {known}") from error

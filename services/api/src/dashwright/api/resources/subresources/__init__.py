@@ -1,1 +1,1 @@
-"""What is served below an object, a module each: what the API's description says of it, and how it is answered."""
+"""Sub-resources of objects, a module each: the OpenAPI operation and the handler."""

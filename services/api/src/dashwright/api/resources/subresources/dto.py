@@ -1,4 +1,4 @@
-"""Dto: a dashboard, and what the caller may do with it."""
+"""The sub-resource ``dto``: a dashboard and what the caller may do with it."""
 
 from collections.abc import Callable
 from typing import Final
@@ -23,24 +23,26 @@ _REFUSED: Final = frozenset({"false", "0", "f", "F", "False", "FALSE"})
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of ``dto``."""
     either = Content(DashboardWithAccessInfo | descriptions.object_model(target.kind), (JSON, YAML))
     return descriptions.operation("get", target, below="Dto", query=_QUERY, responses={200: either}, errors=(404, 406))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Respond with the dashboard and the caller's rights on it."""
     kind, form = target.kind, formats.format_of(call)
     stored, view = await read_object(kind, services, call)
     if call.query.get("includeAccess") in _REFUSED:
         return formats.one(form, kind, target.version, stored)
     async with services.database.connection() as connection:
         can_change = await is_editable(connection, stored)
-    told = access(view, call.identity, stored, is_editable=can_change)
+    rights = access(view, call.identity, stored, is_editable=can_change)
     shown = stored.encode(target.version).replace(f'"kind":"{kind.kind}"'.encode(), b'"kind":"DashboardWithAccessInfo"', 1)
-    return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + told.to_json() + b"}")
+    return formats.one(form, kind, target.version, shown[:-1] + b',"access":' + rights.to_json() + b"}")
 
 
 def access(view: View, caller: Identity, stored: StoredObject, *, is_editable: bool) -> DashboardAccess:
-    """What the caller may do with a dashboard, where it ``is_editable`` at all. Stars belong to users, whatever they may do."""
+    """Return what the caller may do with a dashboard. Without ``is_editable`` no caller may change it here."""
 
     def may(verb: str) -> bool:
         return view.may(stored.kind.actions[verb], stored.kind, stored.name, stored.folder)

@@ -1,4 +1,4 @@
-"""Counts: how much lies in a folder, at any depth."""
+"""Sub-resources of a folder: the folders above it, and the number of objects in it."""
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -12,10 +12,12 @@ from dashwright.common.stores import resources
 
 
 def counts_operation(target: Target) -> Operation:
+    """Return the operation of ``counts``."""
     return descriptions.operation("get", target, below="Counts", responses={200: DescendantCounts}, errors=(404,))
 
 
 async def counts(target: Target, services: Services, call: Call) -> Response:
+    """Respond with the number of objects in a folder and all folders below it, by kind."""
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
         stored = await resources.get(connection, kind, namespace, name)
@@ -26,11 +28,15 @@ async def counts(target: Target, services: Services, call: Call) -> Response:
 
 
 def parents_operation(target: Target) -> Operation:
+    """Return the operation of ``parents``."""
     return descriptions.operation("get", target, below="Parents", responses={200: FolderInfoList}, errors=(404,))
 
 
 async def parents(target: Target, services: Services, call: Call) -> Response:
-    """A folder above that the caller may not read is left out, and so is its name as a parent."""
+    """Respond with the folders from the root down to a folder.
+
+    A folder that the caller may not read is left out, and so is its name as a parent.
+    """
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
         stored = await resources.get(connection, kind, namespace, name)

@@ -1,4 +1,4 @@
-"""Resources: what a repository manages, and which of its files are in quarantine."""
+"""The sub-resource ``resources``: objects that a repository manages, and its files in quarantine."""
 
 import asyncio
 from typing import Final
@@ -19,10 +19,12 @@ _MOST_QUARANTINED: Final = 1000
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of ``resources``."""
     return descriptions.operation("get", target, below="Resources", responses={200: ResourceList}, errors=(404,))
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Respond with the managed objects and the quarantined files."""
     kind, namespace, name = target.kind, call.parameters["namespace"], call.parameters["name"]
     async with services.database.connection() as connection:
         repository = await resources.get(connection, kind, namespace, name)
@@ -34,7 +36,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
         items=list(found),
         quarantined=[_quarantined(fault) for fault in faults],
     )
-    # In a thread: there may be tens of thousands, and everybody else would wait.
+    # Encoded in a thread: tens of thousands of objects would delay other requests.
     return (await asyncio.to_thread(json_response, listed))._replace(may_compress=True)
 
 

@@ -1,4 +1,4 @@
-"""Status: the object whole, at the address where its status alone is changed."""
+"""The sub-resource ``status``: the whole object, at the address where only its status is written."""
 
 from functools import partial
 
@@ -17,6 +17,7 @@ handle = get.handle
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation that reads the object."""
     return descriptions.operation(
         "get",
         target,
@@ -28,14 +29,17 @@ def operation(target: Target) -> Operation:
 
 
 def operation_of_replace(target: Target) -> Operation:
+    """Return the operation that replaces the status."""
     return _writing("update", target, descriptions.object_content(target.kind))
 
 
 def operation_of_patch(target: Target) -> Operation:
+    """Return the operation that patches the status."""
     return _writing("patch", target, descriptions.patch_contents(target.kind, *patches.BY_TYPE))
 
 
 async def replace(target: Target, services: Services, call: Call) -> Response:
+    """Replace the status and respond with the object."""
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     context = options.write_context(call, subresource="status")
     sent = objects.read_status_update(await formats.read_body(call), kind, namespace, target.version, name)
@@ -48,6 +52,7 @@ async def replace(target: Target, services: Services, call: Call) -> Response:
 
 
 async def patch(target: Target, services: Services, call: Call) -> Response:
+    """Patch the status and respond with the object."""
     kind, form, apply = target.kind, formats.format_of(call), patch_of(call)
     context, body = options.write_context(call, subresource="status"), await call.body()
     change = partial(objects.patched_status, lambda tree: apply(tree, objects.read_tree(body)), target.version)

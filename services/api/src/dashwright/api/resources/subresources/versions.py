@@ -1,4 +1,4 @@
-"""Versions: what a dashboard was, as a list of them, or whole at one."""
+"""The sub-resource ``versions``: earlier versions of a dashboard, as a list or one as a whole."""
 
 from dataclasses import replace
 from typing import Final
@@ -26,11 +26,13 @@ _QUERY: Final = {
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation that lists versions."""
     either = Content(DashboardVersionList | descriptions.object_model(target.kind), (JSON, YAML))
     return descriptions.operation("list", target, below="Versions", query=_QUERY, responses={200: either}, errors=(404, 406))
 
 
 def operation_of_one(target: Target) -> Operation:
+    """Return the operation that reads one version."""
     made = descriptions.operation(
         "get", target, below="Version", responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
@@ -38,9 +40,10 @@ def operation_of_one(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
-    asked = _options(call)
-    if asked.version:
-        return await _one(target, services, call, asked.version)
+    """Respond with the versions of a dashboard, the newest first, or with one if the query names it."""
+    query = _options(call)
+    if query.version:
+        return await _one(target, services, call, query.version)
     form, limit, before = formats.format_of(call), history.limit_of(call), history.before_of(call)
     current, _ = await read_object(target.kind, services, call)
     async with services.database.connection() as connection:
@@ -55,11 +58,12 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 
 async def handle_one(target: Target, services: Services, call: Call) -> Response:
+    """Respond with the version that the path names."""
     return await _one(target, services, call, _number(call.parameters["number"]))
 
 
 def _options(call: Call) -> VersionsQueryOptions:
-    """What the query asks for; version 0 stands for the list."""
+    """Return the options in the query; version 0 means the list."""
     path, text = call.query.get("path"), call.query.get("version") or (call.query.get("path") or "").strip("/")
     return VersionsQueryOptions(path=path, version=_number(text) if text not in ("", "0") else 0)
 
@@ -67,7 +71,7 @@ def _options(call: Call) -> VersionsQueryOptions:
 def _number(text: str) -> int:
     number = parse_integer(text)
     if number is None or number < 1:
-        raise BadRequest(f"version {text[:40]!r} is not the number of a version: a whole number from 1 on")
+        raise BadRequest(f"version {text[:40]!r} is not a version number; give a whole number from 1")
     return number
 
 

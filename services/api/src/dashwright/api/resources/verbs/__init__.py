@@ -1,1 +1,1 @@
-"""The verbs of the resource API, a module each: what the API's description says of it, and how it is answered."""
+"""The verbs of the resource API, a module each: the OpenAPI operation and the handler."""

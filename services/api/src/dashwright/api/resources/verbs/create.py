@@ -1,4 +1,4 @@
-"""Create: a new object, with its name or one made from ``generateName``."""
+"""Create: a new object, under its name or one made from ``generateName``."""
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.errors import permission_denied
@@ -13,6 +13,7 @@ from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a create."""
     kind = target.kind
     return descriptions.operation(
         "create",
@@ -34,6 +35,6 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 
 def require_creation(call: Call, kind: kinds.Kind) -> None:
-    """Raises Forbidden where the caller may not make objects of the kind anywhere."""
+    """Raise Forbidden if the caller may not create objects of the kind anywhere."""
     if not all(call.evaluated.may(action, scope) for action, scope in kind.create_needs):
         raise permission_denied(*[action for action, _ in kind.creating])

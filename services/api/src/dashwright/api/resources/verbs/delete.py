@@ -1,4 +1,4 @@
-"""Delete: one object, where it is still what the caller takes it to be. One with finalizers is answered, and waits for them."""
+"""Delete: one object, if it is still in the state that the caller expects. An object with finalizers is returned and waits for them."""
 
 import orjson
 
@@ -12,6 +12,7 @@ from dashwright.api.resources.storage import storage_of
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a delete."""
     return descriptions.operation(
         "delete",
         target,
@@ -33,6 +34,7 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 
 def _deleted_status(target: Target, name: str, uid: str) -> Response:
+    """Return the Status of a deleted object."""
     details = {**target.kind.details(name), "uid": uid}
     status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
     return Response(200, orjson.dumps(status))

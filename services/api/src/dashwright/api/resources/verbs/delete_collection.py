@@ -1,4 +1,4 @@
-"""Delete collection: the objects that selectors name, all of them or none."""
+"""Delete collection: the objects that selectors select, all of them or none."""
 
 import orjson
 
@@ -14,6 +14,7 @@ from dashwright.common.errors import BadRequest
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a delete of a collection."""
     return descriptions.operation(
         "deleteCollectionOf",
         target,
@@ -25,12 +26,13 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Delete the selected objects and respond with a Status."""
     kind, namespace = target.kind, call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
-        raise BadRequest(f"what is selected by {selection.special.value} cannot be removed here")
+        raise BadRequest(f"the {selection.special.value} cannot be deleted; select objects by their own labels")
     if call.query.get("limit") or call.query.get("continue"):
-        raise BadRequest("a collection is removed whole, not in pages; select fewer objects by labelSelector")
+        raise BadRequest("a collection is deleted as a whole, not in pages; select fewer objects by labelSelector")
     request = await options.delete_request_of(call)
     await storage_of(kind).delete_collection(kind, services, call, selection, request)
     details = {"group": kind.group, "kind": kind.plural}

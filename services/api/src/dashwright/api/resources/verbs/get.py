@@ -10,6 +10,7 @@ from dashwright.api.resources.storage import storage_of
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a get."""
     return descriptions.operation(
         "get", target, query=descriptions.INCLUDED, responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )

@@ -14,6 +14,7 @@ from dashwright.common.kinds import kind as kinds
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a list in one namespace."""
     is_watched = "watch" in target.kind.verbs
     query = {**descriptions.LISTING, **descriptions.WATCHING} if is_watched else descriptions.LISTING
     answer = (descriptions.list_content(target.kind), *([descriptions.CHANGES] if is_watched else []))
@@ -21,6 +22,7 @@ def operation(target: Target) -> Operation:
 
 
 def operation_everywhere(target: Target) -> Operation:
+    """Return the operation of a list over all namespaces."""
     return descriptions.operation(
         "list",
         target,
@@ -32,27 +34,31 @@ def operation_everywhere(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Respond with the objects of a namespace, or with the list that a special label selects."""
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), call.parameters["namespace"])
     if selection.special is not None:
         return await history.history_response(target, services, call, selection)
-    form, asked = formats.format_of(call), pages.list_options_of(call)
-    await sources.check_version(services.database, asked.version)
-    source = await storage_of(target.kind).list_source(target.kind, services, call, form, asked, selection)
-    return await listing.list_response(target, form, asked, source, services.database)
+    form, list_options = formats.format_of(call), pages.list_options_of(call)
+    await sources.check_version(services.database, list_options.version)
+    source = await storage_of(target.kind).list_source(target.kind, services, call, form, list_options, selection)
+    return await listing.list_response(target, form, list_options, source, services.database)
 
 
 async def handle_everywhere(target: Target, services: Services, call: Call) -> Response:
-    """The objects of all namespaces, for who may see them all."""
-    kind, form, asked = target.kind, formats.format_of(call), pages.list_options_of(call)
+    """Respond with the objects of all namespaces. Only server admins may list them."""
+    kind, form, list_options = target.kind, formats.format_of(call), pages.list_options_of(call)
     if not call.identity.is_server_admin:
         path = f"/apis/{kind.api_version(target.version)}/namespaces/{call.identity.namespace}/{kind.plural}"
         raise Forbidden(f"{kind.key} of all namespaces are listed for server admins only; name one, as in {path}", details=_details(kind))
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), "")
     if not storage_of(kind).spans_namespaces or selection.special is not None or is_watch(call):
-        raise BadRequest(f"{kind.key} are listed over all namespaces only as they are stored now; name one for their jobs, past or changes")
-    await sources.check_version(services.database, asked.version)
-    source = sources.AllNamespacesSource(services.database, kind, selection, asked, bodies=form.needs_body(kind))
-    return await listing.list_response(target, form, asked, source, services.database)
+        raise BadRequest(
+            f"{kind.key} are listed over all namespaces only as they are stored now; "
+            "name one namespace to list jobs, history or trash, or to watch"
+        )
+    await sources.check_version(services.database, list_options.version)
+    source = sources.AllNamespacesSource(services.database, kind, selection, list_options, bodies=form.needs_body(kind))
+    return await listing.list_response(target, form, list_options, source, services.database)
 
 
 def _details(kind: kinds.Kind) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Patch: a change of an object, told by one of the patch formats."""
+"""Patch: a change of an object in one of the patch formats, including server-side apply."""
 
 from functools import partial
 from typing import Final
@@ -23,6 +23,7 @@ _TRIES: Final = 5
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of a patch."""
     return descriptions.operation(
         "patch",
         target,
@@ -34,20 +35,21 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Patch the object and respond with the result."""
     if _type_of(call) == patches.APPLY_PATCH:
         return await _apply(target, services, call)
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     context, validation, patch = options.write_context(call), options.validation_of(call), patch_of(call)
     options.check_no_force(call)
     body = await call.body()
-    # Read each time it is applied: what an earlier try changed of it is forgotten.
+    # The body is parsed for each try, because applying a patch changes the parsed tree.
     change = partial(objects.patched_object, lambda tree: patch(tree, objects.read_tree(body)), target.version, validation)
     changed = await services.writer.update(kind, namespace, name, change, context, size=len(body))
     return formats.one(form, kind, target.version, changed.stored, headers=warning_headers(changed.warnings))
 
 
 def patch_of(call: Call) -> patches.Patch:
-    """How the body is meant. Raises UnsupportedMediaType that names what is understood."""
+    """Return the patch function for the media type of the body. Raises UnsupportedMediaType for an unknown type."""
     name = _type_of(call)
     if name not in patches.BY_TYPE:
         known = ", ".join((*patches.BY_TYPE, patches.APPLY_PATCH))
@@ -60,6 +62,7 @@ def _type_of(call: Call) -> str:
 
 
 async def _apply(target: Target, services: Services, call: Call) -> Response:
+    """Apply the configuration in the body: update the object, or create it if it does not exist."""
     kind, version, namespace, name = target.kind, target.version, call.parameters["namespace"], call.parameters["name"]
     form, context, force, validation = (
         formats.format_of(call),
@@ -71,7 +74,7 @@ async def _apply(target: Target, services: Services, call: Call) -> Response:
     config = await run_sized(size, partial(objects.read_apply_configuration, tree, kind, namespace, version, name, validation))
     writer = ownership.FieldManager(context.manager, kind.api_version(version), field_owners.time_text(services.clock.now()))
     change = partial(field_owners.updated_object, config, version, writer, force)
-    # Whoever finds no object may find one made meanwhile, and the other way round.
+    # Another client can create the object after the update found none, and delete it after the create found one.
     for _ in range(_TRIES):
         try:
             changed = await services.writer.update(kind, namespace, name, change, context, preconditions=config.preconditions, size=size)
@@ -81,15 +84,15 @@ async def _apply(target: Target, services: Services, call: Call) -> Response:
         else:
             return formats.one(form, kind, version, changed.stored, headers=warning_headers(changed.warnings))
         create.require_creation(call, kind)
-        wanted = await run_sized(size, partial(field_owners.new_object, config, kind, namespace, version, name, writer))
+        desired = await run_sized(size, partial(field_owners.new_object, config, kind, namespace, version, name, writer))
         try:
-            stored = await services.writer.create(wanted, context, size=size)
+            stored = await services.writer.create(desired, context, size=size)
         except AlreadyExists:
             continue
-        return formats.one(form, kind, version, stored, 201, warning_headers(wanted.warnings))
+        return formats.one(form, kind, version, stored, 201, warning_headers(desired.warnings))
     raise Conflict(f'Operation cannot be fulfilled on {kind.key} "{name}": {MODIFIED}')
 
 
 def _is_about(missing: NotFound, kind: Kind, name: str) -> bool:
-    """Whether it is the object itself that is missing, and not the folder it is to lie in."""
+    """Return whether the object itself is missing, rather than its folder."""
     return missing.details == kind.details(name)

@@ -1,4 +1,4 @@
-"""Update: an object replaced by the one that is sent, where it is still what the caller takes it to be."""
+"""Update: an object replaced by the sent one, if it is still in the state that the caller expects."""
 
 from functools import partial
 
@@ -15,6 +15,7 @@ from dashwright.common.stores.resources import StoredObject
 
 
 def operation(target: Target) -> Operation:
+    """Return the operation of an update."""
     kind = target.kind
     return descriptions.operation(
         "update",
@@ -27,13 +28,14 @@ def operation(target: Target) -> Operation:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Replace the object and respond with the result."""
     kind, namespace, name, form = target.kind, call.parameters["namespace"], call.parameters["name"], formats.format_of(call)
     context, validation = options.write_context(call), options.validation_of(call)
     tree, size = await formats.read_body(call), len(await call.body())
     sent = await run_sized(size, partial(objects.read_update, tree, kind, namespace, target.version, name, validation))
 
     def change(_: StoredObject) -> DesiredObject:
-        return sent.wanted
+        return sent.desired
 
     changed = await services.writer.update(kind, namespace, name, change, context, preconditions=sent.preconditions, size=size)
     return formats.one(form, kind, target.version, changed.stored, headers=warning_headers(changed.warnings))

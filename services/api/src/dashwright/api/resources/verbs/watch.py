@@ -1,4 +1,4 @@
-"""Watch: what happens to the objects of a namespace, as it happens."""
+"""Watch: changes of the objects of a namespace as they happen."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -20,11 +20,11 @@ from dashwright.common.stores import changes
 _RETRY_SECONDS = 5.0
 
 _SHARE = 4
-"""One caller has a quarter of a gateway's watches at most."""
+"""One caller has at most a quarter of a gateway's watches."""
 
 
 def watch_or_list(listed: ResourceHandler) -> ResourceHandler:
-    """Answers a GET of a collection: a watch where it asks for one, else a list."""
+    """Return a handler for a GET of a collection: a watch if the query asks for one, else ``listed``."""
 
     async def handled(target: Target, services: Services, call: Call) -> Response:
         return await (handle if is_watch(call) else listed)(target, services, call)
@@ -33,11 +33,12 @@ def watch_or_list(listed: ResourceHandler) -> ResourceHandler:
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:
+    """Respond with a stream of events that ends with its timeout."""
     feed = services.feed
     options, form, namespace = watch_options_of(call), formats.format_of(call, streamed=True), call.parameters["namespace"]
     selection = parse_selection(call.query.get("labelSelector", ""), call.query.get("fieldSelector", ""), namespace)
     if selection.special is not None:
-        raise BadRequest(f"what is selected by {selection.special.value} does not change, and cannot be watched; list it")
+        raise BadRequest(f"the {selection.special.value} cannot be watched; list it")
     view = await services.policy.view(call.identity, namespace)
     try:
         after = await _start_version(target, services, options)
@@ -56,9 +57,9 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
 
 
 def _check_room(feed: Feed, limit: int, caller: Identity) -> None:
-    """Raises TooManyRequests where all the watches are open that a gateway holds, or that it holds for one caller.
+    """Raise TooManyRequests if all watches of the gateway, or the caller's share of them, are in use.
 
-    Administrators may have them all: their programs watch for everybody.
+    Admins may use all watches: their programs watch on behalf of other users.
     """
     if feed.watchers >= limit:
         raise TooManyRequests(
@@ -73,9 +74,10 @@ def _check_room(feed: Feed, limit: int, caller: Identity) -> None:
 
 
 async def _start_version(target: Target, services: Services, options: WatchOptions) -> int:
-    """The version to go on from.
+    """Return the version to continue from.
 
-    Raises Gone for one that was never drawn here: it is another database's, or from before this one was restored.
+    Raises Gone for a version that this database has not reached: it belongs to another database, or to this one before a
+    restore.
     """
     async with services.database.connection() as connection:
         if options.after > await changes.latest(connection):
@@ -84,5 +86,5 @@ async def _start_version(target: Target, services: Services, options: WatchOptio
 
 
 async def _error_events(error: Gone) -> AsyncIterator[bytes]:
-    """The one event of a watch that cannot begin where it wants to."""
+    """Yield the only event of a watch that cannot start at the requested version."""
     yield error_event(error)

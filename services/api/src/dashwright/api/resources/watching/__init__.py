@@ -1,1 +1,1 @@
-"""Watches of the resource API: what a client asks for, which changes it is told as what, and the lines it gets."""
+"""Watches of the resource API: their options, the events of each watcher, and the lines that are sent."""

@@ -1,4 +1,4 @@
-"""What is there when a watch begins."""
+"""The objects with which a watch begins."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -11,16 +11,16 @@ from dashwright.api.resources.watching.stream import Watch, WatchRequest
 from dashwright.common.database.pool import Database
 
 _PAGE: Final = 200
-"""Objects read at once, without their bodies: a watch that is not read keeps them in memory."""
+"""Objects read in one batch, without their bodies: an unread watch keeps them in memory."""
 
 _PIECE: Final = 64 * 1024
-"""Bytes of bodies in one piece, so that a larger object is a piece of its own, which all watches share."""
+"""Bytes of bodies in one piece. A larger object is a piece of its own, which all watches share."""
 
 
 async def initial_events(database: Database, lines: Lines, request: WatchRequest, watch: Watch, view: View) -> AsyncIterator[bytes]:
-    """An ``ADDED`` for each object at the newest version, by name; then the watch stands there.
+    """Yield an ``ADDED`` event for each object at the newest version, by name; then let the watch continue from that version.
 
-    Jobs are as they are when they are read: what has happened to one since that version is told with it, and not again.
+    Jobs are read as they are now. Changes of a job up to the state that was sent are not sent again.
     """
     kind, version = request.target.kind, request.target.version
     source = storage_of(kind).initial_source(kind, database, request.namespace, request.selection, request.form, view)

@@ -1,4 +1,4 @@
-"""The lines of a watch, written once for all who want them alike."""
+"""The lines of watches, encoded once and shared by all watches with the same events and format."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,18 +21,19 @@ from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 _BYTES: Final = 16 * 1024 * 1024
+"""Bytes of encoded lines that are kept."""
 _AT_ONCE: Final = 4
-"""Pieces whose bodies are read at the same time."""
+"""Chunks whose bodies are read concurrently."""
 
 _INITIAL: Final = "INITIAL"
-"""The event in the key of a line that tells of an object which was there when the watch began."""
+"""The event type in the key of a line for an object with which a watch begins."""
 
 _BODIES: Final = 1024 * 1024
-"""Bytes of the bodies of one piece, unless a single one has more."""
+"""Bytes of the bodies of one chunk, unless a single body is larger."""
 
 
 class ChunkKey(NamedTuple):
-    """What tells pieces apart: the events in them by their keys, and the shape that they have."""
+    """The identity of a chunk: its events by their keys, and their format."""
 
     events: tuple[tuple[int, str], ...]
     kind: Kind
@@ -42,14 +43,15 @@ class ChunkKey(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """Lines, and of how many events they are."""
+    """Encoded lines."""
 
     lines: bytes
+    #: Number of events in ``lines``.
     events: int
 
 
 class Lines:
-    """Pieces of watches, each of some lines. The newest are kept, up to some bytes of them: many watchers hear the same at once."""
+    """Encoded chunks of lines. The newest are kept, up to a number of bytes, because many watches send the same lines."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -59,7 +61,7 @@ class Lines:
         self._reading = asyncio.Semaphore(_AT_ONCE)
 
     async def of(self, events: Sequence[Transition], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Chunk:
-        """The lines of the first of some events, in order: of as many as have no more bodies than fit into memory. Raises Unavailable."""
+        """Return the lines of the first events, in order; as many as have bodies that fit into memory. Raises Unavailable."""
         key = ChunkKey(tuple(event.key for event in events), kind, version, form, with_columns)
         chunk = self._chunks.get(key)
         return chunk if chunk is not None else await self._in_flight.once(key, lambda: self._write(key, events))
@@ -67,7 +69,7 @@ class Lines:
     async def of_objects(
         self, items: Sequence[StoredObject | StoredJob], kind: Kind, version: str, form: Format, *, with_columns: bool
     ) -> bytes:
-        """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone where a body is not kept any more."""
+        """Return an ``ADDED`` line for each object, in order. Raises Unavailable, and Gone if a body is no longer stored."""
         key = ChunkKey(tuple((item.resource_version, _INITIAL) for item in items), kind, version, form, with_columns)
         chunk = self._chunks.get(key) or await self._in_flight.once(key, lambda: self._write_objects(key, items))
         return chunk.lines
@@ -94,7 +96,7 @@ class Lines:
         return self._store(key, Chunk(b"".join(lines), len(lines)))
 
     async def _specs(self, key: ChunkKey, events: Sequence[Transition]) -> Sequence[str]:
-        """The bodies of the first events, where they are shown. One that is not kept any more is empty."""
+        """Return the bodies of the first events if the format shows them. A body that is no longer stored is empty."""
         if not key.form.needs_body(key.kind):
             return ["{}"] * len(events)
         wanted = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
@@ -117,22 +119,22 @@ class Lines:
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-def event_line(form: Format, kind: Kind, version: str, happened: str, item: Item, *, with_columns: bool) -> bytes:
-    """One line: what ``happened`` to an object (``ADDED`` …). An ``ERROR`` is a Status as it is.
+def event_line(form: Format, kind: Kind, version: str, event_type: str, item: Item, *, with_columns: bool) -> bytes:
+    """Return one line of a watch: an event (``ADDED`` …) and the object. The object of an ``ERROR`` is a Status.
 
-    ``with_columns``: the first event of a table tells its columns, no other needs them.
+    Of the events of a table only the first has ``with_columns``: clients need the columns once.
     """
-    if happened == "ERROR" and isinstance(item, bytes):
+    if event_type == "ERROR" and isinstance(item, bytes):
         shown = item
     elif form.form is Form.TABLE:
         shown = formats.table(form, kind, version, {"resourceVersion": formats.version_of(item)}, [item], with_columns=with_columns)
     else:
         shown = formats.encode(form, kind, version, item)
-    return b'{"type":"' + happened.encode() + b'","object":' + shown + b"}\n"
+    return b'{"type":"' + event_type.encode() + b'","object":' + shown + b"}\n"
 
 
 def bookmark_line(form: Format, kind: Kind, version: str, resource_version: int, *, ends_initial: bool) -> bytes:
-    """One line: up to which version everything was told; ``ends_initial``: and that what was there at the start is told, too."""
+    """Return a bookmark: all changes up to ``resource_version`` were sent. ``ends_initial`` marks the end of the initial objects."""
     metadata: dict[str, object] = {"resourceVersion": str(resource_version)}
     if ends_initial:
         metadata["annotations"] = {INITIAL_EVENTS_END: "true"}

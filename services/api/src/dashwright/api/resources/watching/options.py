@@ -1,4 +1,4 @@
-"""What a watch asks for."""
+"""Options of a watch."""
 
 import random
 from dataclasses import dataclass
@@ -8,34 +8,36 @@ from dashwright.api.http.call import Call
 from dashwright.common.errors import BadRequest, Cause, Invalid
 
 _FALSE: Final = frozenset({"false", "0"})
+# Seconds of a watch without a timeout. The duration is random, so that watches that began together do not reconnect together.
 _SHORTEST, _LONGEST = 1800.0, 3600.0
-"""Seconds that a watch lasts which does not say how long: not the same for all, so that they do not all come back at once."""
 _MOST_SECONDS: Final = 86_400
+"""Seconds that a watch lasts at most."""
 _NOT_OLDER_THAN: Final = "NotOlderThan"
 
 
 @dataclass(frozen=True, slots=True)
 class WatchOptions:
-    """``after``: the version to go on from; 0 is wherever the feed is.
+    """The options of one watch."""
 
-    ``is_initial``: first comes what is there, then, with ``marks_initial``, a bookmark that says so. ``bookmarks``: now and then the
-    client wants to hear how far it is. ``seconds``: how long it lasts.
-    """
-
+    #: The version to continue from; 0 is the newest.
     after: int
+    #: Send the existing objects first.
     is_initial: bool
+    #: Send a bookmark after the existing objects.
     marks_initial: bool
+    #: Send bookmarks from time to time.
     bookmarks: bool
+    #: Duration of the watch.
     seconds: float
 
 
 def is_watch(call: Call) -> bool:
-    """Whether a GET of a collection is a watch: its ``watch`` is there and is no false."""
+    """Return whether a GET of a collection asks for a watch: ``watch`` is given and not false."""
     return _is_set(call, "watch")
 
 
 def watch_options_of(call: Call) -> WatchOptions:
-    """Raises BadRequest for what cannot be read, Invalid for options that do not go together."""
+    """Return the options in the query. Raises BadRequest for unreadable values, Invalid for options that exclude each other."""
     sends_initial = _is_set(call, "sendInitialEvents") if "sendInitialEvents" in call.query else None
     _check_match(call, sends_initial=sends_initial is not None)
     after = _number(call, "resourceVersion")
@@ -64,7 +66,7 @@ def _forbidden(why: str) -> Invalid:
 
 
 def _is_set(call: Call, name: str) -> bool:
-    """A switch as Kubernetes reads it: all that is there and does not say no."""
+    """Return a switch as Kubernetes reads it: every value that is not false counts as true."""
     return name in call.query and call.query[name].lower() not in _FALSE
 
 
@@ -73,5 +75,5 @@ def _number(call: Call, name: str) -> int:
     if not text:
         return 0
     if not text.isascii() or not text.isdigit() or len(text) > 19 or int(text) >= 2**63:
-        raise BadRequest(f"{name} {text[:40]!r} is no whole number; a watch goes on from the resourceVersion of a list or an event")
+        raise BadRequest(f"{name} {text[:40]!r} is not a whole number; a watch continues from the resourceVersion of a list or an event")
     return int(text)

@@ -1,4 +1,4 @@
-"""One watch, as it is sent."""
+"""One watch and the pieces that it sends."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -28,7 +28,7 @@ from dashwright.common.stores.changes import Change, ObjectState
 log = structlog.get_logger()
 
 _EVENTS: Final = 32
-"""Events sent at once."""
+"""Events that are sent in one piece."""
 
 
 _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
@@ -36,7 +36,7 @@ _NOTHING: Final[Mapping[str, int]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What a watch is about."""
+    """The subject and options of a watch."""
 
     target: Target
     namespace: str
@@ -46,10 +46,10 @@ class WatchRequest:
 
 
 class Watch:
-    """The lines of one watch, piece by piece: what was there, what has changed, how far it is. It is in the feed until it is closed.
+    """The lines of one watch, piece by piece: existing objects, changes and bookmarks.
 
-    It begins anew for its client (410) where the feed does not reach back to where it stands, and where its caller may see others than
-    before.
+    A watch is in the feed until it is closed. It ends with 410, and the client has to list again, if the feed no longer has the
+    changes after its version, or if the caller may see other objects than before.
     """
 
     __slots__ = (
@@ -87,16 +87,16 @@ class Watch:
         self._cursor.version = after
 
     def send_first(self, initial: AsyncIterator[bytes]) -> None:
-        """Sends this first."""
+        """Send these pieces before any change."""
         self._initial = initial
 
     def continue_from(self, version: int) -> None:
-        """Goes on from there: what there was is told."""
+        """Continue from a version: everything up to it was sent."""
         self._cursor.version = version
 
-    def skip_until(self, transition_of: Mapping[str, int]) -> None:
-        """What happened to objects up to a version of each has been told."""
-        self._sent_until = {**self._sent_until, **transition_of}
+    def skip_until(self, versions: Mapping[str, int]) -> None:
+        """Skip changes of objects up to the version of each that was already sent."""
+        self._sent_until = {**self._sent_until, **versions}
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         self._cursor.attach(asyncio.current_task())
@@ -118,16 +118,17 @@ class Watch:
         return piece
 
     async def aclose(self) -> None:
+        """End the watch and leave the feed."""
         self._is_over = True
         self._feed.leave(self._cursor)
 
     async def _next(self) -> bytes | None:
-        """The next piece; None at the end."""
+        """Return the next piece, or None at the end."""
         cursor = self._cursor
         while True:
             self._woken |= cursor.take()
             if Wake.AGAIN in self._woken:
-                raise Gone("what this caller may see has changed; list again, and go on from there")
+                raise Gone("the access of this caller has changed; list again, and watch from the version of that list")
             if self._initial is not None:
                 if (piece := await anext(self._initial, None)) is not None:
                     return piece
@@ -148,20 +149,21 @@ class Watch:
                 await cursor.wait()
 
     async def _read(self) -> None:
-        """Takes in some changes. The view is asked for after they were read, so that it is never older than they are."""
+        """Read some changes and keep the events for this watch. Raises Gone if the caller's access changed."""
         found = await self._cursor.read()
         if not found:
             return
+        # The view is read after the changes, so that it is never older than they are.
         view = await self._policy.view(self._cursor.caller, self._request.namespace)
         if not self._view.agrees(view):
-            raise Gone("what this caller may see has changed; list again, and go on from there")
+            raise Gone("the access of this caller has changed; list again, and watch from the version of that list")
         self._view = view
         for change in found:
             if self._is_new(change) and (event := transition_of(change, partial(self._shows, change.name))) is not None:
                 self._pending.append(event)
 
     def _is_new(self, change: Change) -> bool:
-        """Whether a change is of an object that the watch is about, and not told with what was there."""
+        """Return whether a change concerns the watch and was not sent with the initial objects."""
         is_asked_for = change.kind is self._request.target.kind and self._cursor.name in (None, change.name)
         return is_asked_for and change.resource_version > self._sent_until.get(change.name, 0)
 
@@ -185,7 +187,7 @@ class Watch:
 
 
 def _labels(state: ObjectState, selection: Selection) -> dict[str, str]:
-    """The number is a label of the metadata only."""
+    """Return the labels to select by. The numeric id is a label of the metadata only."""
     if selection.number is None:
         labels: dict[str, str] = orjson.loads(state.labels)
         return labels
@@ -193,7 +195,7 @@ def _labels(state: ObjectState, selection: Selection) -> dict[str, str]:
 
 
 def error_event(error: Gone) -> bytes:
-    """The event after which a client has to list again."""
+    """Return the event after which a client has to list again."""
     status = error_response(error, ErrorShape.STATUS, "").body
     assert isinstance(status, bytes)
     return b'{"type":"ERROR","object":' + status + b"}\n"

@@ -1,4 +1,4 @@
-"""What a change is to a watcher that sees a part of the objects."""
+"""Changes as a watcher sees them who may see only some objects."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,23 +10,26 @@ from dashwright.common.stores.resources import StoredObject
 
 
 class Transition(NamedTuple):
-    """One event: ``ADDED``, ``MODIFIED`` or ``DELETED``, and the state of the object that it shows, at the version of the change."""
+    """One event of a watch and the state that it shows."""
 
+    #: ``ADDED``, ``MODIFIED`` or ``DELETED``.
     type: str
     change: Change
+    #: The state of the object at the version of the change.
     state: ObjectState
 
     @property
     def key(self) -> tuple[int, str]:
-        """What the event is known by in its feed: two of the same key show the same."""
+        """The identity of the event in its stream: events with the same key show the same object."""
         return (self.change.resource_version, self.type)
 
     @property
     def body(self) -> tuple[UUID, int]:
-        """Which body it shows."""
+        """The uid and generation of the body that the event shows."""
         return (self.change.uid, self.state.generation)
 
     def item(self, kind: Kind, spec: str) -> StoredObject:
+        """Return the state as a stored object with this body."""
         state, change = self.state, self.change
         return StoredObject(
             kind,
@@ -47,9 +50,10 @@ class Transition(NamedTuple):
 
 
 def transition_of(change: Change, shows: Callable[[ObjectState], bool]) -> Transition | None:
-    """How a watcher hears of a change that sees what ``shows`` says; None where it never saw the object and does not now.
+    """Return the event of a change for a watcher who sees the states that ``shows`` accepts; None if it concerns no such state.
 
-    What enters its view is added and what leaves it is deleted, as it was when it was last in it.
+    An object that enters the watcher's view is ADDED. One that leaves it is DELETED, in the last state that the watcher could
+    see.
     """
     old = None if change.type == "ADDED" else change.old or change.state
     is_seen = change.type != "DELETED" and shows(change.state)

@@ -1,1 +1,1 @@
-"""Writing objects: from what a client wants of an object to its rows, by one set of rules behind every door."""
+"""Writes of objects, from the object that a client asks for to its rows, by the same rules at every entry point."""

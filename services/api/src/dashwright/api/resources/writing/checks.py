@@ -1,4 +1,4 @@
-"""Checks of a write that need the store. Called in the transaction of the write, under the lock of objects."""
+"""Checks of a write that need the store. Call them in the transaction of the write, under the lock of objects."""
 
 import orjson
 
@@ -24,8 +24,10 @@ from dashwright.common.stores.resources import StoredObject
 async def check_write(
     connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
 ) -> None:
-    """Raises NotFound for a folder that is none, BadRequest for folders that lie in a circle or too deep, and Invalid for a second
-    repository that targets the instance or has files of another one. Under the lock.
+    """Raise an error if stored objects forbid the write.
+
+    Raises NotFound for a missing folder, BadRequest for folders in a circle or nested too deeply, and Invalid for a second
+    repository that targets the instance or reads the same files.
     """
     if write.kind.in_folder:
         await check_place(connection, namespace, write, old)
@@ -55,14 +57,14 @@ def check_claims(write: resources.Write, old: StoredObject | None, caller: Ident
 
 
 async def check_created(connection: Connection, kind: Kind, namespace: str, limits: QuotaRules) -> None:
-    """Raises QuotaReached where the object just made is one too many. Under the lock of objects, which making one takes."""
+    """Raise QuotaReached if the object that was just created exceeds the quota."""
     if kind is DASHBOARD:
         await quotas.check_dashboards(connection, limits, namespace, created=1)
 
 
 def _check_target(old: StoredObject, target: str) -> None:
     if orjson.loads(old.spec)["sync"]["target"] != target and RepositoryStatus.model_validate_json(old.status or "{}").stats:
-        text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it anew"
+        text = "Forbidden: Changing sync target after running sync is not supported; delete the repository and create it again"
         raise REPOSITORY.invalid(old.name, [Cause("spec.sync.target", "FieldValueForbidden", text)])
 
 
@@ -82,25 +84,25 @@ async def _check_only_instance(connection: Connection, namespace: str, name: str
 async def _check_source(
     connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, settings: AdmissionSettings
 ) -> None:
-    """Raise Invalid where another repository has the same files: each object has one manager, so one of both would always fail.
+    """Raise Invalid if another repository reads the same files: an object has one manager, so one of both would always fail.
 
-    One that is not moved may stay where it is.
+    An unchanged source is not checked again.
     """
     spec = orjson.loads(write.spec)
     source = source_of(spec, settings.permitted_paths)
     if source is None or (old is not None and source_of(orjson.loads(old.spec), settings.permitted_paths) == source):
         return
-    for name, text in await repositories.find_mentions(connection, namespace, write.name, source.text):
-        other = source_of(orjson.loads(text), settings.permitted_paths)
+    for name, stored_spec in await repositories.find_mentions(connection, namespace, write.name, source.text):
+        other = source_of(orjson.loads(stored_spec), settings.permitted_paths)
         if other is not None and other.overlaps(source):
             field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
             where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"
-            said = f'Forbidden: the repository "{name}" has files of this {where} already; choose another, or change or delete that one'
-            raise REPOSITORY.invalid(write.name, [Cause(field, "FieldValueForbidden", said)])
+            text = f'Forbidden: the repository "{name}" already reads this {where}; choose another one, or change or delete that repository'
+            raise REPOSITORY.invalid(write.name, [Cause(field, "FieldValueForbidden", text)])
 
 
 def check_finalizers(stored: StoredObject, write: resources.Write) -> None:
-    """Raises Invalid where what is being deleted is to wait for more."""
+    """Raise Invalid if a deleted object gets a new finalizer."""
     if is_deleting(stored) and (added := sorted(set(write.finalizers) - set(finalizers_of(stored)))):
         text = f"Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers {added}"
         raise stored.kind.invalid(stored.name, [Cause("metadata.finalizers", "FieldValueForbidden", text)])
@@ -109,13 +111,17 @@ def check_finalizers(stored: StoredObject, write: resources.Write) -> None:
 async def check_delete(
     connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str, cascade: bool = False, grace: int | None = None
 ) -> None:
-    """Raises Forbidden for what a repository manages and for a library panel that dashboards show, and BadRequest for what a file
-    provisions and for a folder that is not empty.
+    """Raise an error if an object must not be deleted.
 
-    With ``cascade`` what lies in a folder is removed; with a ``grace`` of 0 what a file provisions may be.
+    Raises Forbidden if a repository manages it or dashboards show it, and BadRequest if a file provisions it or the folder is
+    not empty. With ``cascade`` the content of a folder is deleted. A ``grace`` of 0 allows the delete of provisioned objects.
     """
     kind = stored.kind
-    check_unmanaged(stored, instead="remove its file there, or where its repository takes that the object alone, by its name")
+    check_unmanaged(
+        stored,
+        instead="delete its file in the repository. If the repository allows writes from the API, "
+        "delete the object by name instead of in a collection",
+    )
     if grace != 0 and annotations_of(stored).get(MANAGED_BY) == FROM_FILE:
         raise BadRequest(f"provisioned {kind.singular} cannot be deleted", message_id="dashboard.provisioned")
     if kind is LIBRARY_PANEL and await resources.is_referred_to(connection, namespace, stored.name):
@@ -127,9 +133,9 @@ async def check_delete(
 
 
 async def check_place(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None) -> None:
-    """Raises NotFound for a folder that is none, and Forbidden for one that a repository manages which does not manage the object.
+    """Raise NotFound for a missing folder, and Forbidden if a repository manages the folder but not the object.
 
-    ``old`` is None of a new object.
+    A new object has no ``old`` one.
     """
     folder = write.annotations.get(FOLDER_KEY)
     if not folder or (old is not None and old.folder == folder):
@@ -149,29 +155,28 @@ async def check_place(connection: Connection, namespace: str, write: resources.W
 
 
 async def check_nesting(connection: Connection, namespace: str, write: resources.Write, old: StoredObject | None, *, most: int) -> None:
-    """Raises BadRequest for a folder that would lie in itself, or deeper than ``most`` folders one in another."""
+    """Raise BadRequest for a folder inside itself, or with more than ``most`` levels."""
     parent = write.annotations.get(FOLDER_KEY)
     if not parent or (old is not None and old.folder == parent):
         return
     way = await folders.ancestors(connection, namespace, parent)
     if write.name in {step.name for step in way}:
         raise BadRequest(
-            f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or lies in it', message_id="folder.circular"
+            f'folder "{write.name}" cannot be moved into "{parent}", which is the same folder or inside it', message_id="folder.circular"
         )
     height = 1 if old is None else await folders.height(connection, namespace, write.name, most=most + 1)
     if len(way) + height > most:
         raise BadRequest(
-            f'folder "{write.name}" would lie too deep in "{parent}": '
-            f"at most {most} folders may lie one in another (DASHWRIGHT_FOLDER_DEPTH)",
+            f'folder "{write.name}" would be nested too deeply in "{parent}": at most {most} levels are allowed (DASHWRIGHT_FOLDER_DEPTH)',
             message_id="folder.maximum-depth-reached",
         )
 
 
 async def check_empty(connection: Connection, namespace: str, stored: StoredObject) -> None:
-    """Raises BadRequest for a folder that something lies in."""
+    """Raise BadRequest for a folder that is not empty."""
     if await resources.has_children(connection, namespace, stored.name):
         raise BadRequest(
-            f'folder "{stored.name}" cannot be deleted: it is not empty; remove what it holds first, or delete it with '
-            "propagationPolicy Foreground (kubectl delete --cascade=foreground), which removes everything inside",
+            f'folder "{stored.name}" cannot be deleted: it is not empty; delete its content first, or delete it with '
+            "propagationPolicy Foreground (kubectl delete --cascade=foreground), which deletes its content, too",
             message_id="folder.not-empty",
         )

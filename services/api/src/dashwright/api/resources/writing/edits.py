@@ -1,4 +1,4 @@
-"""Direct edits: an object that a repository manages is changed by a change of its file, where the repository takes such."""
+"""Edits of managed objects: a change of the object's file in its repository, if the repository allows it."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ _NOT_OF_A_FILE: Final = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY, MESSAGE, GR
 
 
 class Edits:
-    """Changes what repositories manage. Whether the caller may is judged before."""
+    """The edits of managed objects. Callers check permissions before they edit."""
 
     def __init__(self, database: Database, worker: RepositoryClient, clock: Clock) -> None:
         self._database = database
@@ -44,7 +44,7 @@ class Edits:
         self._clock = clock
 
     async def check(self, stored: StoredObject, *, instead: str = "change") -> None:
-        """Raises Forbidden where the object's repository takes no edits of it, saying what to do ``instead``."""
+        """Raise Forbidden if the object's repository allows no edits. ``instead`` says what the caller can do with the file."""
         async with self._database.connection() as connection:
             why = await refusal_text(connection, stored)
         if why is not None:
@@ -55,10 +55,10 @@ class Edits:
     async def make(
         self, stored: StoredObject, write: Write | None, context: WriteContext, record: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
-        """Changes the object's file, or where ``write`` is None removes it, and by that the object. Not inside a transaction.
+        """Change the object's file, or without ``write`` delete it, and so the object. Call it outside of a transaction.
 
-        What is done is recorded, also where nobody waits for it any more.
-        Raises Conflict where the file is another by now, Unhealthy, DeadlineExceeded, Unavailable, and what the worker says of the content.
+        The change is recorded even if the client no longer waits for it. Raises Conflict if the file has changed, Unhealthy,
+        DeadlineExceeded, Unavailable, and the worker's errors about the content.
         """
         annotations = metadata.annotations_of(stored)
         name, until = metadata.manager_of(stored) or "", deadline_after()
@@ -83,9 +83,10 @@ class Edits:
 
 
 async def refusal_text(connection: Connection, stored: StoredObject) -> str | None:
-    """What speaks against an edit of an object that a repository manages; None where nothing does.
+    """Return the reason why a managed object must not be edited, or None.
 
-    Directories are not edited, and an object only where its repository has the workflow ``write`` and is synced: else nobody would see it.
+    Folders are not edited. Other objects are edited only if the repository has the workflow ``write`` and is synced: without
+    syncs the change would never be stored here.
     """
     found = await resources.get_many(connection, REPOSITORY, stored.namespace, [metadata.manager_of(stored) or ""])
     if stored.kind.is_tree or not found:
@@ -99,14 +100,14 @@ async def refusal_text(connection: Connection, stored: StoredObject) -> str | No
 
 
 async def is_editable(connection: Connection, stored: StoredObject) -> bool:
-    """Whether somebody with the right to may change or remove the object here."""
+    """Return whether a caller with the permission may change or delete the object here."""
     return metadata.manager_of(stored) is None or await refusal_text(connection, stored) is None
 
 
 def file_write(stored: StoredObject, write: Write) -> Write:
-    """What a write of a managed object leaves of it: who manages it stays, and a sync keeps neither owners of fields nor kubectl's notes.
+    """Return the part of a write that a file stores: the manager is kept, owners of fields and kubectl's notes are not stored.
 
-    Raises Invalid for what a file has no place for.
+    Raises Invalid for members that have no place in a file.
     """
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
     if list(write.finalizers) != (metadata.get("finalizers") or []):
@@ -120,24 +121,28 @@ def file_write(stored: StoredObject, write: Write) -> Write:
 
 
 def check_manager(stored: StoredObject, given: Mapping[str, str]) -> None:
-    """Raises Forbidden where somebody else is named as who manages the object."""
+    """Raise Forbidden if another manager is sent."""
     known = metadata.annotations_of(stored)
     if any(given.get(key, known[key]) != known[key] for key in (MANAGED_BY, MANAGER_ID) if key in known):
         raise Forbidden("Cannot change resource manager identity; remove the existing manager first, then add the new one")
 
 
 def check_release(stored: StoredObject) -> None:
-    """Raises Forbidden for a folder."""
+    """Raise Forbidden for a folder."""
     if stored.kind.is_tree:
-        raise Forbidden(f"{metadata.managed_by_text(stored)}; a folder is let go of with its repository only, or goes with its directory")
+        raise Forbidden(
+            f"{metadata.managed_by_text(stored)}; a folder cannot be released on its own: "
+            "release the whole repository, or delete its directory there"
+        )
 
 
 def without_manager(write: Write) -> Write:
-    """What is nobody's from then on."""
+    """Return the write without the annotations of a manager."""
     return replace(write, annotations={key: text for key, text in write.annotations.items() if key not in SET_BY_MANAGER})
 
 
 def _edited_object(write: Write) -> EditedObject:
+    """Return the object as the worker writes it into the file."""
     return EditedObject(
         version=write.stored_version,
         name=write.name,

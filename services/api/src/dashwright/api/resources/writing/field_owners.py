@@ -1,4 +1,4 @@
-"""Server-side apply: what an object is to be by a part of it that somebody sends, and who owns which field then."""
+"""Owners of fields: ``metadata.managedFields`` after a write, and server-side apply."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -23,7 +23,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject, Write
 
 KUBECTL: Final = "kubectl"
-"""The manager that takes up what the same program applied by other means before."""
+"""The manager that takes over the fields that the same program applied by other means before."""
 
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -31,7 +31,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 def new_object(
     config: ApplyConfiguration, kind: Kind, namespace: str, version: str, name: str, writer: ownership.FieldManager
 ) -> DesiredObject:
-    """The object that an apply makes where there is none."""
+    """Return the object that an apply creates."""
     done = ownership.apply(None, tracked_fields(config.tree), (), writer, set_lists(kind))
     metadata = {**(config.tree.get("metadata") or {}), "name": name, "managedFields": managed_fields_json(done.managers)}
     return replace(objects.read_new({**config.tree, "metadata": metadata}, kind, namespace, version), warnings=config.warnings)
@@ -40,8 +40,9 @@ def new_object(
 def updated_object(
     config: ApplyConfiguration, version: str, writer: ownership.FieldManager, force: bool, stored: StoredObject
 ) -> DesiredObject:
-    """What an apply makes of a stored object. Raises Conflict where others own what would change; what a repository manages keeps no owners
-    of its fields.
+    """Return the stored object after an apply. Raises Conflict if other managers own fields that would change.
+
+    Objects that a repository manages have no owners of fields, so nothing is contested there.
     """
     kind = stored.kind
     metadata: dict[str, Any] = orjson.loads(stored.metadata)
@@ -49,7 +50,7 @@ def updated_object(
     sent = tracked_fields(config.tree)
     body = read_json(shown)
     if stored.layout and shown != stored.spec:
-        # The version shows a stub: the body is what changes, and the stub, sent back, says nothing of it.
+        # The version shows a stub in place of this body. An apply changes the body; a stub that is sent back unchanged does not.
         if json_equal(sent.get("spec"), body):
             del sent["spec"]
         body = read_json(stored.spec)
@@ -63,19 +64,19 @@ def updated_object(
         yielded=_last_applied(metadata) if writer.manager == KUBECTL else None,
     )
     owned = done.tree.get("metadata", {})
-    said = (config.tree.get("metadata") or {}).get("annotations") or {}
-    annotations = owned.get("annotations", {}) | {key: text for key, text in said.items() if key in CONSUMED}
+    sent_annotations = (config.tree.get("metadata") or {}).get("annotations") or {}
+    annotations = owned.get("annotations", {}) | {key: text for key, text in sent_annotations.items() if key in CONSUMED}
     tree = {
         "metadata": {**owned, "annotations": annotations, "managedFields": managed_fields_json(done.managers)},
         "spec": done.tree.get("spec", {}),
         "secure": config.tree.get("secure"),
     }
-    wanted = objects.read_update(tree, kind, stored.namespace, version, stored.name).wanted
-    return replace(wanted, warnings=config.warnings)
+    desired = objects.read_update(tree, kind, stored.namespace, version, stored.name).desired
+    return replace(desired, warnings=config.warnings)
 
 
 def _last_applied(metadata: dict[str, Any]) -> dict[str, Any] | None:
-    """The configuration that kubectl applied before it left that to servers."""
+    """Return the configuration that kubectl applied before it used server-side apply."""
     text = metadata.get("annotations", {}).get(_LAST_APPLIED)
     try:
         tree = read_json(text) if text else None
@@ -88,20 +89,21 @@ APPLY: Final = "Apply"
 
 
 def managed_fields(
-    wanted: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: StoredObject | None = None
+    desired: DesiredObject, admitted: Admission, context: WriteContext, now: datetime, stored: StoredObject | None = None
 ) -> Sequence[Mapping[str, Any]]:
-    """The entries after a write; those that are stored, where it does not make them say anything else. ``stored`` is None at a creation.
+    """Return the entries after a write; the stored ones if the write does not change them. A creation has no ``stored`` object.
 
-    An apply has said already who owns what, in ``wanted``.
+    An apply has computed its entries already; they are in ``desired``.
     """
     known: list[dict[str, Any]] = [] if stored is None else orjson.loads(stored.metadata).get("managedFields", [])
-    after, sets = tree_of(_metadata(admitted.write), admitted.body), set_lists(wanted.kind)
+    after, sets = tree_of(_metadata(admitted.write), admitted.body), set_lists(desired.kind)
     if context.operation == APPLY:
-        entries = managers_of(wanted.managed_fields)
+        entries = managers_of(desired.managed_fields)
     else:
         before = {} if stored is None else tree_of(orjson.loads(stored.metadata), admitted.old)
-        writer = ownership.FieldManager(context.manager, wanted.kind.api_version(wanted.version), time_text(now))
-        entries = ownership.update(before, after, managers_of(known, wanted.managed_fields), writer, sets)
+        writer = ownership.FieldManager(context.manager, desired.kind.api_version(desired.version), time_text(now))
+        entries = ownership.update(before, after, managers_of(known, desired.managed_fields), writer, sets)
+    # Unchanged entries are returned as stored, so that a write without effect does not change the row.
     settled: Sequence[ManagedFieldsEntry] = ownership.settle(entries, after, sets)
     return known if is_same_ownership(settled, managers_of(known)) else managed_fields_json(settled)
 
@@ -109,7 +111,7 @@ def managed_fields(
 def status_managed_fields(
     stored: StoredObject, status: dict[str, Any], context: WriteContext, now: datetime
 ) -> Sequence[Mapping[str, Any]]:
-    """The entries after a write of the status alone."""
+    """Return the entries after a write of the status alone."""
     known: list[dict[str, Any]] = orjson.loads(stored.metadata).get("managedFields", [])
     before, after = {"status": read_json(stored.status or "{}")}, {"status": status}
     writer = ownership.FieldManager(context.manager, stored.kind.api_version(), time_text(now), context.subresource)
@@ -119,16 +121,17 @@ def status_managed_fields(
 
 
 def time_text(now: datetime) -> str:
-    """A time as the entries tell it."""
+    """Return a time in the format of the entries."""
     return now.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def tree_of(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
-    """The part of an object that is owned; its spec is the stored body, whatever a version shows of it."""
+    """Return the part of an object that managers own. The spec is the stored body, in whatever version a client sees it."""
     return tracked_fields({"metadata": metadata, "spec": body})
 
 
 def set_lists(kind: Kind) -> tuple[Path, ...]:
+    """Return the paths of lists whose items form a set."""
     return (FINALIZERS, *kind.set_lists)
 
 

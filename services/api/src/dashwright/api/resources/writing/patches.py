@@ -1,6 +1,6 @@
-"""Patches: what a tree becomes by a JSON patch (RFC 6902), a merge patch (RFC 7386), or a strategic one, which is merged like the second.
+"""Patches of a JSON tree: JSON patch (RFC 6902), merge patch (RFC 7386) and strategic merge patch.
 
-A patch may change the tree it is given. What it holds itself it gives away: it is applied once.
+A patch may change the tree that it is given, and the result may share values with the patch. A patch is applied once.
 """
 
 import copy
@@ -15,7 +15,7 @@ from dashwright.common.document import DEEPEST_TREE, json_equal, write_json
 from dashwright.common.errors import BadRequest, Invalid, TooLarge
 
 Patch = Callable[[Any, Any], Any]
-"""(tree, what was sent) → tree. Raises BadRequest for what is no such patch, and Invalid for one that does not fit the tree."""
+"""A function of tree and sent patch that returns the patched tree. Raises BadRequest for a malformed patch, Invalid if it does not fit."""
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -26,7 +26,7 @@ MOST_OPERATIONS: Final = 10_000
 MOST_COPIED: Final = 5 * 1024 * 1024
 """Bytes that all copies of one JSON patch may add."""
 MOST_SHIFTED: Final = 50_000_000
-"""Items of lists that all operations of one JSON patch may move by one place, as each does with those behind the one it adds or removes."""
+"""List items that all operations of one JSON patch may move. Each insertion and removal moves the items behind it."""
 
 _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
@@ -38,7 +38,7 @@ _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
 )
 _LEFT: Final[Mapping[str, str]] = MappingProxyType({"remove": "path", "move": "from"})
 _ENTERED: Final[Mapping[str, str]] = MappingProxyType({"add": "path", "move": "path"})
-"""Where the operations take something away from, and where they put it."""
+"""Members with the position at which an operation inserts a value; ``_LEFT`` has those where it removes one."""
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -47,11 +47,11 @@ _REMOVED: Final = "$deleteFromPrimitiveList/"
 
 
 def json_patch(tree: Any, operations: Any) -> Any:
-    """A failed test, or a place that is not there, is Invalid; the numbers of a test are compared by value."""
+    """Return the tree after the operations. Raises Invalid for a failed test or a missing position. A test compares numbers by value."""
     if not isinstance(operations, list) or not all(isinstance(operation, dict) for operation in operations):
         raise BadRequest("a JSON patch is a list of operations")
     if len(operations) > MOST_OPERATIONS:
-        raise TooLarge(f"the patch has {len(operations)} operations; {MOST_OPERATIONS} are the most, send several patches")
+        raise TooLarge(f"the patch has {len(operations)} operations; {MOST_OPERATIONS} are allowed; send several patches")
     copied = shifted = 0
     for index, operation in enumerate(operations):
         try:
@@ -59,14 +59,14 @@ def json_patch(tree: Any, operations: Any) -> Any:
                 operation = _as_addition(tree, operation)
                 copied += len(write_json(operation["value"]))
                 if copied > MOST_COPIED:
-                    raise TooLarge(f"the patch copies more than {MOST_COPIED} bytes; send what it shall become instead")
+                    raise TooLarge(f"the patch copies more than {MOST_COPIED} bytes; send the resulting value instead")
             shifted += _items_after(tree, operation, _LEFT)
             tree = _applied(tree, operation)
             shifted += _items_after(tree, operation, _ENTERED)
             if shifted > MOST_SHIFTED:
-                raise TooLarge("the patch adds or removes too often at the head of long lists; send what such a list shall become instead")
+                raise TooLarge("the patch adds or removes too often at the head of long lists; send the resulting list instead")
         except (jsonpatch.InvalidJsonPatch, KeyError, TypeError) as error:
-            raise BadRequest(f"operation {index} of the patch is no operation of a JSON patch: {_reason(error)}") from error
+            raise BadRequest(f"operation {index} of the patch is not a JSON patch operation: {_reason(error)}") from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
             raise Invalid(f"operation {index} of the patch does not fit the object: {_reason(error)}") from error
         except RecursionError as error:
@@ -75,7 +75,7 @@ def json_patch(tree: Any, operations: Any) -> Any:
 
 
 def merge_patch(tree: Any, patch: Any) -> Any:
-    """Members are merged, null removes one, and everything else replaces what is there."""
+    """Return the tree with the patch merged: null removes a member, other values replace it."""
     if not isinstance(patch, dict):
         return patch
     merged: dict[str, Any] = tree if isinstance(tree, dict) else {}
@@ -88,7 +88,10 @@ def merge_patch(tree: Any, patch: Any) -> Any:
 
 
 def strategic_patch(tree: Any, patch: Any) -> Any:
-    """A merge patch whose objects may ask to be replaced or deleted instead; lists are replaced, since none here is merged by a key."""
+    """Return the tree after a merge patch with directives to replace or delete objects.
+
+    Lists are replaced: no list of these kinds is merged by a key.
+    """
     if not isinstance(patch, dict):
         return patch
     merged: dict[str, Any] = tree if isinstance(tree, dict) else {}
@@ -96,7 +99,7 @@ def strategic_patch(tree: Any, patch: Any) -> Any:
     if directive == "replace":
         return {key: value for key, value in patch.items() if key != _DIRECTIVE}
     if directive != "merge":
-        raise BadRequest(f"{_DIRECTIVE}: {str(directive)[:40]!r} is understood of a member only, and only as replace, delete or merge")
+        raise BadRequest(f"{_DIRECTIVE}: {str(directive)[:40]!r} is supported for members only, as replace, delete or merge")
     for key, value in patch.items():
         if key in (_DIRECTIVE, _RETAIN) or key.startswith(_ORDER):
             continue
@@ -128,7 +131,7 @@ def _applied(tree: Any, operation: Mapping[str, Any]) -> Any:
 
 
 def _items_after(tree: Any, operation: Mapping[str, Any], places: Mapping[str, str]) -> int:
-    """How many items of a list lie behind the place of an operation; none where that is not in a list."""
+    """Return the number of list items behind the position of an operation; 0 if the position is not in a list."""
     member = places.get(operation["op"])
     if member is None:
         return 0
@@ -139,7 +142,7 @@ def _items_after(tree: Any, operation: Mapping[str, Any], places: Mapping[str, s
 def _as_addition(tree: Any, operation: Mapping[str, Any]) -> dict[str, Any]:
     found = jsonpointer.resolve_pointer(tree, operation["from"])
     if isinstance(found, jsonpointer.EndOfList):
-        raise jsonpatch.JsonPatchConflict(f"there is nothing at {operation['from']}")
+        raise jsonpatch.JsonPatchConflict(f"the path {operation['from']} does not exist")
     return {"op": "add", "path": operation["path"], "value": copy.deepcopy(found)}
 
 
@@ -157,5 +160,5 @@ def _remove(merged: dict[str, Any], key: str, values: Any) -> None:
 
 def _without_directives(items: list[Any], key: str) -> list[Any]:
     if any(isinstance(item, dict) and _DIRECTIVE in item for item in items):
-        raise BadRequest(f"{_DIRECTIVE} in a list ({key}) is not understood: lists are replaced whole here; send the list as it shall be")
+        raise BadRequest(f"{_DIRECTIVE} in a list ({key}) is not supported: lists are replaced as a whole; send the resulting list")
     return items

@@ -1,4 +1,4 @@
-"""Removal of several objects: which are selected, in which order they are removed, and what is removed with them."""
+"""Deletes of several objects: the selected ones, the content of a folder, and what a repository manages."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject
 
 MOST_AT_ONCE: Final = 10_000
-"""Objects that one request may remove."""
+"""Objects that one request may delete."""
 
 
 async def select(connection: Connection, kind: Kind, namespace: str, selection: Selection, view: View) -> Sequence[StoredObject]:
-    """The selected objects that the caller may see, without their bodies. Raises BadRequest where they are too many for one transaction."""
+    """Return the selected objects that the caller may see, without bodies. Raises BadRequest if they exceed one transaction."""
     if selection.is_empty:
         return []
     found = await lists.page(
@@ -44,12 +44,12 @@ async def select(connection: Connection, kind: Kind, namespace: str, selection: 
         bodies=False,
     )
     if found.after is not None:
-        raise BadRequest(f"more than {MOST_AT_ONCE} {kind.plural} are selected, the most that are removed at once; select fewer of them")
+        raise BadRequest(f"more than {MOST_AT_ONCE} {kind.plural} are selected, more than one request may delete; select fewer")
     return found.items
 
 
 def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
-    """Folders in an order in which each comes after those inside it."""
+    """Return folders in an order in which each follows those inside it."""
     parents = {folder.name: folder.folder for folder in folders}
 
     def depth(name: str | None) -> int:
@@ -63,10 +63,10 @@ def deepest_first(folders: Sequence[StoredObject]) -> Sequence[StoredObject]:
 
 
 async def cascade(connection: Connection, namespace: str, stored: StoredObject, view: View, *, actor: str) -> None:
-    """Removes what lies in a folder, at any depth: everything, or nothing.
+    """Delete the content of a folder at any depth: all of it, or with an error nothing.
 
-    Raises Forbidden for what a repository manages, for what the caller may not remove and for panels that are shown elsewhere, and
-    BadRequest for what a file provisions or waits for finalizers.
+    Raises Forbidden for objects that a repository manages or the caller may not delete, and for library panels that other
+    dashboards show. Raises BadRequest for objects that a file provisions or that wait for finalizers.
     """
     names: defaultdict[Kind, list[str]] = defaultdict(list)
     is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
@@ -75,7 +75,7 @@ async def cascade(connection: Connection, namespace: str, stored: StoredObject, 
         assert kind is not None, f"{item.plural}.{item.group} is stored but not described"
         _check_removable(stored, kind, item)
         if not is_theirs and not view.may(kind.actions["delete"], kind, item.name, item.folder):
-            raise Forbidden(f'folder "{stored.name}" holds objects that need {kind.actions["delete"]} to be removed; nothing was removed')
+            raise Forbidden(f'folder "{stored.name}" holds objects whose delete needs {kind.actions["delete"]}; nothing was deleted')
         names[kind].append(item.name)
     for kind in sorted(names, key=_order):
         if kind is LIBRARY_PANEL:
@@ -84,7 +84,7 @@ async def cascade(connection: Connection, namespace: str, stored: StoredObject, 
 
 
 def _order(kind: Kind) -> tuple[bool, bool]:
-    """Dashboards first, which show panels; folders last."""
+    """Return the sort key of a kind: dashboards before the library panels that they show, folders last."""
     return kind.is_tree, kind is LIBRARY_PANEL
 
 
@@ -92,7 +92,7 @@ async def _check_unused(connection: Connection, namespace: str, folder: StoredOb
     for name in panels:
         if await resources.is_referred_to(connection, namespace, name):
             raise Forbidden(
-                f'folder "{folder.name}" holds the library panel "{name}", which dashboards elsewhere show; nothing was removed',
+                f'folder "{folder.name}" holds the library panel "{name}", which dashboards in other folders show; nothing was deleted',
                 message_id="folder.library-panels-in-use",
             )
 
@@ -101,22 +101,22 @@ def _check_removable(folder: StoredObject, kind: Kind, item: FolderContent) -> N
     holds = f'folder "{folder.name}" holds the {kind.singular} "{item.name}"'
     manager, name = item.manager or ("", "")
     if manager == REPOSITORY_MANAGER:
-        raise Forbidden(f'{holds}, which the repository "{name}" manages; remove its file there first')
+        raise Forbidden(f'{holds}, which the repository "{name}" manages; delete its file there first')
     if manager == FROM_FILE:
-        raise BadRequest(f"{holds}, which is provisioned from a file; remove the file first")
+        raise BadRequest(f"{holds}, which is provisioned from a file; delete the file first")
     if item.finalizers:
-        raise BadRequest(f"{holds}, which waits for finalizers ({', '.join(item.finalizers)}); remove it first")
+        raise BadRequest(f"{holds}, which waits for finalizers ({', '.join(item.finalizers)}); delete it first")
 
 
 async def end_jobs(connection: Connection, namespace: str, repository: str, *, now: int) -> None:
-    """Ends the jobs of a repository that goes: without its lease a worker writes nothing more. ``now`` is Unix milliseconds."""
+    """End the jobs of a deleted repository. A worker without its lease writes nothing more. ``now`` is in Unix milliseconds."""
     message = "the repository was deleted"
     status = JobStatus(state=State.ERROR, finished=now, message=message, errors=[message])
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
 async def end_managing(connection: Connection, namespace: str, repository: StoredObject, *, actor: str) -> None:
-    """What a repository manages goes with it, or becomes everybody's where its finalizers do not say that it goes."""
+    """Delete or release the managed objects of a deleted repository, as its finalizers say."""
     if REMOVE_MANAGED in finalizers_of(repository):
         await _remove_managed(connection, namespace, repository.name, actor=actor)
     else:
@@ -124,19 +124,19 @@ async def end_managing(connection: Connection, namespace: str, repository: Store
 
 
 async def end_hook(connection: Connection, namespace: str, repository: StoredObject) -> None:
-    """Leaves to a worker to tell the git host that it need not call any more: nobody waits for a host here."""
+    """Queue the removal of the webhook at the git host. A worker does it, because a host can be slow or away."""
     if CLEAN_UP in finalizers_of(repository):
         await hooks.mark_for_removal(connection, repository.uid, namespace, repository.name)
 
 
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
-    """Folders last, and but for those that somebody else's objects lie in."""
+    """Delete managed objects, folders last. Folders with objects of other managers are kept."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for item in await resources.managed(connection, namespace, repository):
         names[item.group, item.resource].append(item.name)
-    for (group, plural), managed_by_text in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
+    for (group, plural), managed in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
         kind = find(group, plural)
         assert kind is not None, f"{plural}.{group} is stored but not described"
-        kept = set(await resources.release_holding(connection, namespace, managed_by_text, repository)) if kind is FOLDER else set()
-        listed = [name for name in managed_by_text if name not in kept]
+        kept = set(await resources.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
+        listed = [name for name in managed if name not in kept]
         await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)

@@ -1,4 +1,4 @@
-"""The token of a repository: sealed before anything is stored, kept while it goes to the same host, and never shown."""
+"""Tokens of repositories: sealed before they are stored, kept while the git host is the same, and never shown."""
 
 import base64
 import binascii
@@ -18,55 +18,55 @@ from dashwright.common.models.provisioning import GitHostRepositoryConfig, Repos
 from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
 
-_DROPPED: Final = "the token was dropped, since it was given for another host; send secure.token.create again"
+_DROPPED: Final = "the token was deleted because it belongs to another host; send secure.token.create again"
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class TokenSealer:
-    """Seals with the installation's key."""
+    """Seals tokens with a key of the installation."""
 
     def __init__(self, box: SecretBox) -> None:
         self._box = box
 
-    def seal(self, wanted: DesiredObject, namespace: str, stored: StoredObject | None) -> DesiredObject:
-        """Return the same object with its token sealed.
+    def seal(self, desired: DesiredObject, namespace: str, stored: StoredObject | None) -> DesiredObject:
+        """Return the desired object with its token sealed.
 
-        A token that is sent, as ``secure.token.create`` or in the block, replaces the stored one, unless it is the same. None sent keeps
-        it, as long as it goes to the same host and ``secure.token.remove`` is not set. Raises Invalid for a sealed token or the name of
-        one that is not the stored one, for a token that is given twice, and for one of a repository without a git host.
+        A sent token replaces the stored one, unless it is equal. Without a sent token the stored one is kept as long as the host is
+        the same and ``secure.token.remove`` is not set. Raises Invalid for a sealed or named token that is not the stored one, for
+        a token sent twice, and for a token without a git host.
         """
-        if wanted.kind is not REPOSITORY:
-            return wanted
+        if desired.kind is not REPOSITORY:
+            return desired
         old = {} if stored is None else git_block(read_json(stored.spec))
-        given = _sent_token(wanted, old.get("encryptedToken"))
-        blocks = {name: block for name in GIT_TYPES if isinstance(block := wanted.spec.get(name), dict)}
+        given = _sent_token(desired, old.get("encryptedToken"))
+        blocks = {name: block for name in GIT_TYPES if isinstance(block := desired.spec.get(name), dict)}
         if not blocks and (given.create or given.name):
-            raise _forbidden(wanted, "secure.token", "only a repository on a git host has a token")
+            raise _forbidden(desired, "secure.token", "only a repository on a git host has a token")
         sealed: dict[str, Any] = {}
         dropped: tuple[str, ...] = ()
         for name, sent in blocks.items():
             try:
                 block = GitHostRepositoryConfig.model_validate_json(write_json(sent))
             except ValidationError:
-                return wanted  # admission refuses it, with the reasons
+                return desired  # admission refuses it, with the reasons
             kept = old.get("encryptedToken")
-            self._seal(wanted, name, block, given, old, token_place(namespace, wanted.name))
+            self._seal(desired, name, block, given, old, token_place(namespace, desired.name))
             if kept and not block.encrypted_token and not given.remove:
                 dropped = (_DROPPED,)
             sealed[name] = block.model_dump(mode="json", by_alias=True, exclude_none=True)
-        annotations = _without_token(wanted.annotations)
-        return replace(wanted, spec=wanted.spec | sealed, secure={}, annotations=annotations, warnings=(*wanted.warnings, *dropped))
+        annotations = _without_token(desired.annotations)
+        return replace(desired, spec=desired.spec | sealed, secure={}, annotations=annotations, warnings=(*desired.warnings, *dropped))
 
     def _seal(
-        self, wanted: DesiredObject, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
+        self, desired: DesiredObject, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
     ) -> None:
-        """Replace the token of a block by the sealed one that is to be stored."""
+        """Replace the token of a block by the sealed token to store."""
         kept = old.get("encryptedToken")
         if block.encrypted_token and block.encrypted_token != kept:
             text = "the server sets it; send the token itself as secure.token.create"
-            raise _forbidden(wanted, f"spec.{name}.encryptedToken", text)
+            raise _forbidden(desired, f"spec.{name}.encryptedToken", text)
         if block.token and given.create:
-            raise _forbidden(wanted, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
+            raise _forbidden(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
         token, block.token = given.create or block.token, None
         is_same_host = host_of(old.get("url")) == host_of(block.url)
         if kept and is_same_host and not given.remove and (not token or self._open_token(kept, place) == token):
@@ -75,34 +75,36 @@ class TokenSealer:
             block.encrypted_token = base64.b64encode(self._box.seal(token, place)).decode() if token else None
 
     def _open_token(self, sealed: str, place: str) -> str | None:
-        """None where this key does not open it: then the token is sealed anew."""
+        """Return the token, or None if this key does not open it; then the sent token is sealed again."""
         try:
             return self._box.open(base64.b64decode(sealed), place)
         except (SecretUnreadable, binascii.Error):
             return None
 
 
-def _sent_token(wanted: DesiredObject, kept: str | None) -> SecureValue:
-    """Return what the client says of the token beside the spec. Raises Invalid."""
+def _sent_token(desired: DesiredObject, kept: str | None) -> SecureValue:
+    """Return what the client sends about the token outside of the spec. Raises Invalid."""
     try:
-        secure = RepositorySecure.model_validate_json(write_json(wanted.secure))
+        secure = RepositorySecure.model_validate_json(write_json(desired.secure))
     except ValidationError as error:
         causes = [Cause(f"secure.{cause.field}".rstrip("."), cause.reason, cause.message) for cause in causes_of(error) or ()]
-        raise REPOSITORY.invalid(wanted.name, causes) from error
+        raise REPOSITORY.invalid(desired.name, causes) from error
     given = secure.token or SecureValue()
     if given.create and given.remove:
-        raise _forbidden(wanted, "secure.token.remove", "create is given as well; leave one of them out")
+        raise _forbidden(desired, "secure.token.remove", "create is given as well; leave one of them out")
     if given.name and given.name != (secret_name(kept) if kept else None):
-        raise _forbidden(wanted, "secure.token.name", "it names no secret of this repository; send the token as secure.token.create")
+        raise _forbidden(
+            desired, "secure.token.name", "it does not name the secret of this repository; send the token as secure.token.create"
+        )
     return given
 
 
-def _forbidden(wanted: DesiredObject, field: str, text: str) -> Invalid:
-    return REPOSITORY.invalid(wanted.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
+def _forbidden(desired: DesiredObject, field: str, text: str) -> Invalid:
+    return REPOSITORY.invalid(desired.name, [Cause(field, "FieldValueForbidden", f"Forbidden: {text}")])
 
 
 def _without_token(annotations: Mapping[str, str]) -> Mapping[str, str]:
-    """``kubectl apply`` keeps what it sent in an annotation, the token with it: there it is left out."""
+    """Return annotations without the token that ``kubectl apply`` copies into one of them."""
     kept = annotations.get(_LAST_APPLIED)
     if kept is None:
         return annotations

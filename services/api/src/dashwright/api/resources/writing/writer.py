@@ -1,7 +1,6 @@
-"""The one writer of stored objects: every door that makes, changes or removes one comes through here.
+"""The one writer of stored objects, for every entry point that creates, changes or deletes one.
 
-What can be done without the lock is done before it: reading, comparing, checking against the model. Under it only rules that need
-the store, and the write.
+Reading, comparing and admission run before the lock. Only checks that need the store and the write itself run under it.
 """
 
 import asyncio
@@ -37,7 +36,7 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.database.trial import trial
 from dashwright.common.document import json_equal, read_json, write_json
-from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
+from dashwright.common.kinds.annotations import FOLDER_KEY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -50,6 +49,8 @@ _TRIES: Final = 5
 
 
 class Writer:
+    """Writer of stored objects."""
+
     def __init__(
         self,
         database: Database,
@@ -67,17 +68,17 @@ class Writer:
         self._policy = policy
         self._sealing = sealing
         self._edits = edits
-        # Who changes one object waits for the others here, rather than to be turned away again and again by the store.
+        # Writers of one object queue here. Without the queue they would conflict in the store again and again.
         self._object_locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def create(self, wanted: DesiredObject, context: WriteContext, *, size: int = 0) -> StoredObject:
-        """Makes an object in the caller's namespace. ``size`` is how many bytes it came in.
+    async def create(self, desired: DesiredObject, context: WriteContext, *, size: int = 0) -> StoredObject:
+        """Create an object in the caller's namespace. ``size`` is the number of bytes that were sent.
 
-        Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden, and QuotaReached.
+        Raises AlreadyExists, NotFound for its folder, Invalid, Forbidden and QuotaReached.
         """
-        kind, namespace = wanted.kind, context.identity.namespace
-        wanted = replace(wanted, finalizers=wanted.finalizers or kind.finalizers)
-        write = await run_sized(size, partial(self._new, wanted, namespace, context))
+        kind, namespace = desired.kind, context.identity.namespace
+        desired = replace(desired, finalizers=desired.finalizers or kind.finalizers)
+        write = await run_sized(size, partial(self._new, desired, namespace, context))
         view = await self._policy.view(context.identity, namespace)
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
@@ -85,7 +86,7 @@ class Writer:
             await resources.lock(connection)
             checks.check_claims(write, None, context.identity)
             await checks.check_write(connection, namespace, write, None, self._settings)
-            write = await _restored_write(connection, namespace, write, wanted.uid, context)
+            write = await _restored_write(connection, namespace, write, desired.uid, context)
             await resources.create(connection, namespace, write, actor=context.actor.uid, now=self._clock.now(), status=status)
             await checks.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, context, kind, write.name, "create", context.created)
@@ -105,10 +106,10 @@ class Writer:
         preconditions: Preconditions = NO_PRECONDITIONS,
         size: int = 0,
     ) -> UpdateResult:
-        """Changes an object. ``change`` says what is wanted of the one that is stored: it is pure, may run in a thread, and again.
+        """Change an object. ``change`` returns the desired object for the stored one; it is pure and may run again, in a thread.
 
-        What a repository manages is changed by its file. Raises NotFound, Conflict where the object is not as expected, or changes faster
-        than it can be written, and what ``create`` and ``Edits`` do.
+        A managed object is changed in its file. Raises NotFound, Conflict if preconditions fail or the object changes faster than
+        it can be written, and what ``create`` and ``Edits`` raise.
         """
         view = await self._policy.view(context.identity, namespace)
         object_lock = self._object_locks.setdefault((kind.key, namespace, name), asyncio.Lock())
@@ -132,10 +133,10 @@ class Writer:
         cascade: bool = False,
         grace: int | None = None,
     ) -> DeleteResult:
-        """Removes an object, or marks it as deleted where finalizers are left.
+        """Delete an object, or mark it as deleted if it has finalizers.
 
-        ``cascade``: a folder goes with everything inside. ``grace`` 0 overrules what a file provisions. Raises NotFound, Conflict,
-        Forbidden for what a repository manages, and BadRequest for a folder that is not empty.
+        With ``cascade`` a folder is deleted with its content; a ``grace`` of 0 deletes provisioned objects. Raises NotFound,
+        Conflict, Forbidden for a managed object, and BadRequest for a folder that is not empty.
         """
         view = await self._policy.view(context.identity, namespace)
         async with self._database.connection() as connection:
@@ -148,7 +149,7 @@ class Writer:
             (deleted,) = await self._delete(
                 connection, namespace, found, context, view, preconditions=preconditions, cascade=cascade, grace=grace
             )
-        self._policy.forget(namespace)  # with an object go its rules, and with a repository its folders
+        self._policy.forget(namespace)  # rules are deleted with an object, folders with a repository
         return deleted
 
     async def delete_selected(
@@ -162,9 +163,9 @@ class Writer:
         cascade: bool = False,
         grace: int | None = None,
     ) -> int:
-        """Removes every object that is selected and that the caller may see, or none; answers how many. Options as in ``delete``.
+        """Delete every selected object that the caller may see, or none; return their number. Options are those of ``delete``.
 
-        Raises what that does, naming the object, and BadRequest where they are too many for one transaction.
+        Raises what ``delete`` raises, naming the object, and BadRequest if the objects exceed one transaction.
         """
         view = await self._policy.view(context.identity, namespace)
         async with self._transaction(context) as connection:
@@ -172,7 +173,7 @@ class Writer:
             found = await removal.select(connection, kind, namespace, selection, view)
             for batch in [[stored] for stored in removal.deepest_first(found)] if kind.is_tree else [found]:
                 await self._delete(connection, namespace, batch, context, view, preconditions=preconditions, cascade=cascade, grace=grace)
-        self._policy.forget(namespace)  # with an object go its rules, and with a repository its folders
+        self._policy.forget(namespace)  # rules are deleted with an object, folders with a repository
         return len(found)
 
     async def update_status(
@@ -185,7 +186,7 @@ class Writer:
         *,
         preconditions: Preconditions = NO_PRECONDITIONS,
     ) -> UpdateResult:
-        """Changes the status of an object, and nothing else of it. ``change`` says what it is to be, by the stored object.
+        """Change only the status of an object. ``change`` returns the new status for the stored object.
 
         Raises NotFound, Conflict, Invalid and Forbidden.
         """
@@ -204,19 +205,19 @@ class Writer:
             now = await resources.get(connection, kind, namespace, name)
         return UpdateResult(replace(now, resource_version=stored.resource_version) if context.dry_run else now, True)
 
-    def _new(self, wanted: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
-        wanted = self._sealing.seal(wanted, namespace, None)
-        admitted = admission.admit(wanted, namespace, self._settings)
-        return replace(admitted.write, managed_fields=field_owners.managed_fields(wanted, admitted, context, self._clock.now()))
+    def _new(self, desired: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
+        desired = self._sealing.seal(desired, namespace, None)
+        admitted = admission.admit(desired, namespace, self._settings)
+        return replace(admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now()))
 
     def _changed(
         self, change: Callable[[StoredObject], DesiredObject], namespace: str, stored: StoredObject, context: WriteContext
     ) -> tuple[DesiredObject, resources.Write]:
-        wanted = _without_old_message(change(stored), stored)
-        wanted = self._sealing.seal(wanted, namespace, stored)
-        admitted = admission.admit(wanted, namespace, self._settings, stored)
-        return wanted, replace(
-            admitted.write, managed_fields=field_owners.managed_fields(wanted, admitted, context, self._clock.now(), stored)
+        desired = admission.without_old_message(change(stored), stored)
+        desired = self._sealing.seal(desired, namespace, stored)
+        admitted = admission.admit(desired, namespace, self._settings, stored)
+        return desired, replace(
+            admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now(), stored)
         )
 
     async def _try_update(
@@ -230,25 +231,27 @@ class Writer:
         preconditions: Preconditions,
         size: int,
     ) -> UpdateResult | None:
-        """None where the object was written between its reading and its lock."""
+        """Try the update once; return None if the object was written between the read and the lock."""
+        # Read outside of the lock: admission can take long for a large body and would hold up all other writers. The version is
+        # compared again under the lock, and the caller retries if another write came first.
         async with self._database.connection() as connection:
             stored = await resources.get(connection, kind, namespace, name)
         _demand_change(view, context, "update", stored)
         preconditions.check_update(stored)
-        wanted, write = await run_sized(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, context))
+        desired, write = await run_sized(max(size, len(stored.spec)), partial(self._changed, change, namespace, stored, context))
         if (folder := write.annotations.get(FOLDER_KEY)) != stored.folder:
             _demand(view, context, kind, "update", "", folder)
-        if wanted.releases:
+        if desired.releases:
             changed = await self._release(namespace, stored, write, context)
         elif metadata.manager_of(stored):
-            edits.check_manager(stored, wanted.annotations)
+            edits.check_manager(stored, desired.annotations)
             changed = await self._edit(namespace, stored, write, context)
         else:
             changed = await self._write_if_unchanged(namespace, stored, write, context)
-        return None if changed is None else replace(changed, warnings=wanted.warnings)
+        return None if changed is None else replace(changed, warnings=desired.warnings)
 
     async def _release(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
-        """The same of what a repository is to manage no more. Its file stays as it is."""
+        """Write an object that its repository stops managing. Its file is kept."""
         if not context.identity.may(REPOSITORY.actions["update"]):
             raise permission_denied(REPOSITORY.actions["update"])
         edits.check_release(stored)
@@ -257,8 +260,9 @@ class Writer:
         )
 
     async def _edit(self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext) -> UpdateResult | None:
-        """The same of what a repository manages. It is tried here first: what the store refuses, or has, is not asked of the file."""
+        """Change a managed object in its file."""
         await self._edits.check(stored)
+        # A dry run first: a change without effect, or one that the store refuses, must not reach the file.
         tried = await self._write_if_unchanged(namespace, stored, edits.file_write(stored, write), replace(context, dry_run=True))
         if tried is None or not tried.is_changed:
             return tried
@@ -275,7 +279,7 @@ class Writer:
     async def _write_if_unchanged(
         self, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext, *, releases: str | None = None
     ) -> UpdateResult | None:
-        """None where the object was written since it was read. ``releases`` is the repository that manages it no more."""
+        """Write the object, or return None if it was written since it was read. ``releases`` is the repository that stops managing it."""
         async with self._transaction(context) as connection:
             await resources.lock(connection)
             if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
@@ -285,7 +289,7 @@ class Writer:
             return await self._put(connection, namespace, stored, write, context)
 
     async def _delete_file(self, stored: StoredObject, context: WriteContext, view: View, preconditions: Preconditions) -> DeleteResult:
-        """Removes what a repository manages by its file."""
+        """Delete a managed object by deleting its file."""
         _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
         preconditions.check_delete(stored)
         await self._edits.check(stored, instead="remove")
@@ -319,14 +323,14 @@ class Writer:
         cascade: bool,
         grace: int | None,
     ) -> Sequence[DeleteResult]:
-        """Removes objects of one kind: all, or with an error none."""
+        """Delete objects of one kind: all of them, or with an error none."""
         for stored in found:
             _demand(view, context, stored.kind, "delete", stored.name, stored.folder)
             preconditions.check_delete(stored)
             await checks.check_delete(connection, namespace, stored, view, actor=context.actor.uid, cascade=cascade, grace=grace)
         waiting = {stored.name: stored for stored in found if metadata.others_finalizers(stored)}
         for stored in waiting.values():
-            _demand(view, context, stored.kind, "get", stored.name, stored.folder)  # they are answered whole
+            _demand(view, context, stored.kind, "get", stored.name, stored.folder)  # the response shows the whole object
         marked = [stored for stored in waiting.values() if not metadata.is_deleting(stored)]
         for stored in marked:
             await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=context.actor.uid, now=self._clock.now())
@@ -337,7 +341,7 @@ class Writer:
         return [_deleted(stored, left.get(stored.name), context) for stored in found]
 
     async def _remove(self, connection: Connection, namespace: str, gone: Sequence[StoredObject], context: WriteContext) -> None:
-        """A repository goes together with what it manages, or lets go of it."""
+        """Delete rows. A repository is deleted together with what it manages, or releases it."""
         if not gone:
             return
         kind, actor = gone[0].kind, context.actor.uid
@@ -357,7 +361,7 @@ class Writer:
 async def _restored_write(
     connection: Connection, namespace: str, write: resources.Write, uid: str, context: WriteContext
 ) -> resources.Write:
-    """A write that goes on where the object was when it was deleted, if it is that one that is wanted again."""
+    """Return a write that continues a deleted object of this uid: its number and generations."""
     if not uid or not write.kind.history:
         return write
     taken = await histories.restore(connection, write.kind, namespace, write.name, uid, deleted_by=deleter_of(context.identity))
@@ -371,17 +375,9 @@ def _demand(view: View, context: WriteContext, kind: Kind, verb: str, name: str,
 
 
 def _demand_change(view: View, context: WriteContext, verb: str, stored: StoredObject) -> None:
-    """Who changes an object is answered the whole of it: that takes the right to read it, too."""
+    """Raise Forbidden if the caller may not change and read the object: a change responds with the whole object."""
     for needed in (verb, "get"):
         _demand(view, context, stored.kind, needed, stored.name, stored.folder)
-
-
-def _without_old_message(wanted: DesiredObject, stored: StoredObject) -> DesiredObject:
-    """Return what is wanted without the message of the stored version, which clients send back with the object that they read."""
-    message = wanted.annotations.get(MESSAGE)
-    if wanted.is_body or message is None or message != metadata.annotations_of(stored).get(MESSAGE):
-        return wanted
-    return replace(wanted, annotations={key: text for key, text in wanted.annotations.items() if key != MESSAGE})
 
 
 async def _record(connection: Connection, context: WriteContext, kind: Kind, name: str, verb: str, status: int = 200) -> None:
