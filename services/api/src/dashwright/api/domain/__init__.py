@@ -1,1 +1,1 @@
-"""Decisions, pure: what a caller may do to what. No I/O, no clock, no framework."""
+"""Pure decisions of the gateway: permissions, field ownership, selectors and submissions. No I/O, no clock, no framework."""

@@ -1,4 +1,4 @@
-"""Who may ask for an export: it shows all that it writes, and what goes where a repository is synced from changes what is stored."""
+"""Permissions for an export. An export reveals all that it writes; an export to the synced branch also changes what is stored."""
 
 from typing import Final
 
@@ -12,9 +12,10 @@ _KINDS: Final = (FOLDER, DASHBOARD)
 
 
 def demand_export(view: View, spec: RepositorySpec, options: ExportJobOptions, *, repository: str, above: str | None, login: str) -> None:
-    """Raises Forbidden. ``above`` is the folder that the export's own one lies in.
+    """Raise Forbidden if the caller may not export. ``above`` is the parent of the exported folder.
 
-    Reading is needed of everything that may be in it; for what is synced again writing, too, and making objects where the sync does.
+    An export needs permission to read everything that may be in it. If the result is synced again, it also needs permission to
+    write that, and to create objects at the target of the sync.
     """
     is_synced = is_own(spec, options.branch or "") and spec.sync.enabled
     for kind in _KINDS:

@@ -1,4 +1,4 @@
-"""The rules of one JobSpec that a submitter sends: what it must say, and what it must not. Pure."""
+"""Rules of one submitted JobSpec."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -14,11 +14,11 @@ from dashwright.common.models.provisioning import Action, JobSpec
 _BLOCKS: Final[Mapping[str, Action]] = {
     word: action for action in sorted(ACTIONS) for word in (action.value, ACTIONS[action].later_word) if word
 }
-"""The members that hold options, by name, later words included."""
+"""Blocks of options by their names and synonyms."""
 
 
 def read(value: Mapping[str, Any], prefix: str) -> tuple[list[Cause], JobSpec | None]:
-    """Return a spec, or the causes of its refusal; the path of each begins with ``prefix``."""
+    """Return the spec, or the causes of its refusal. The path of each cause begins with ``prefix``."""
     if faults := list(_given_twice(value, prefix)):
         return faults, None
     if value.get("action") in (None, ""):
@@ -47,7 +47,7 @@ def validated(value: Mapping[str, Any]) -> JobSpec:
 
 
 def _given_twice(value: Mapping[str, Any], prefix: str) -> Iterator[Cause]:
-    """Yield a cause for everything that is given by two names: one of the values would be lost."""
+    """Yield a cause for each option that is given under both of its names: one value would be lost."""
     for action, described in ACTIONS.items():
         word, later = action.value, described.later_word
         if later and value.get(word) is not None and value.get(later) is not None:

@@ -1,11 +1,11 @@
-"""Label and field selectors as Kubernetes writes them: what a caller narrows a list, a watch or a delete of many down to.
+"""Label and field selectors as Kubernetes writes them, for lists, watches and deletes of collections.
 
 ::
 
     labels:  requirement {"," requirement}
              requirement: key | "!" key | key ("=" | "==" | "!=") [value] | key ("in" | "notin") "(" [value] {"," [value]} ")"
     fields:  term {"," term}
-             term: path ("=" | "==" | "!=") [value], where "\\\\", "\\," and "\\=" stand for the characters themselves
+             term: path ("=" | "==" | "!=") [value], where "\\\\", "\\," and "\\=" are the characters themselves
 """
 
 import re
@@ -28,26 +28,30 @@ _FIELDS: Final = ("metadata.name", "metadata.namespace")
 
 
 class Operator(StrEnum):
-    """How a label is to be. What is NOT_IN may also have no such label."""
+    """The comparison of a label."""
 
     IN = "in"
+    #: Also matches objects without the label, as in Kubernetes.
     NOT_IN = "notin"
     EXISTS = "exists"
     ABSENT = "absent"
 
 
 class Requirement(NamedTuple):
-    """What one label is to be; ``values`` are those of IN and NOT_IN."""
+    """A condition on one label."""
 
     key: str
     operator: Operator
+    #: The values of IN and NOT_IN.
     values: tuple[str, ...] = ()
 
 
 class SpecialList(Enum):
-    """What is wanted in place of the objects: the generations of one of them, or what was deleted."""
+    """A list that a label selects instead of objects."""
 
+    #: The generations of one object.
     HISTORY = "history"
+    #: Deleted objects.
     TRASH = "trash"
 
 
@@ -55,23 +59,25 @@ _Value = TypeVar("_Value", int, SpecialList)
 
 
 class Selection(NamedTuple):
-    """Objects that meet every requirement, by the name or number asked for, and not by one of ``other_names``.
-
-    ``namespace`` and ``other_namespaces`` are told where a request spans several, else they are decided: ``is_empty`` says that the
-    fields exclude one another, or the namespace of the request.
-    """
+    """Objects that meet every requirement."""
 
     labels: tuple[Requirement, ...] = ()
+    #: The only name; None: any.
     name: str | None = None
     other_names: tuple[str, ...] = ()
+    #: The only namespace, for a request over all namespaces.
     namespace: str | None = None
     other_namespaces: tuple[str, ...] = ()
+    #: The numeric id of the only object.
     number: int | None = None
+    #: The list to return instead of objects.
     special: SpecialList | None = None
+    #: The fields exclude each other or the namespace of the request, so no object matches.
     is_empty: bool = False
 
     @property
     def is_everything(self) -> bool:
+        """Return whether every object matches."""
         return self == EVERYTHING
 
 
@@ -79,9 +85,9 @@ EVERYTHING: Final = Selection()
 
 
 def parse_selection(label_selector: str, field_selector: str, namespace: str) -> Selection:
-    """Reads the two selectors of a request. ``namespace`` is that of its path, empty where it spans all.
+    """Return the selection of two selectors. ``namespace`` is that of the path, empty for a request over all namespaces.
 
-    Raises BadRequest that names the selector, the place of the fault counted from 1, and what may stand there.
+    Raises BadRequest with the selector, the position of the fault, counted from 1, and what is allowed there.
     """
     labels, number, special = _split_special(_requirements(label_selector))
     names, other_names = _field(field_selector, "metadata.name")
@@ -95,7 +101,7 @@ def parse_selection(label_selector: str, field_selector: str, namespace: str) ->
 
 
 def matches(selection: Selection, labels: Mapping[str, str], name: str) -> bool:
-    """Whether an object of a namespace that the selection is about is in it. Of a selection by number, ``labels`` hold that one too."""
+    """Return whether an object is selected. For a selection by number, ``labels`` contain the number."""
     if selection.is_empty or name in selection.other_names or selection.name not in (None, name):
         return False
     if selection.number is not None and labels.get(NUMBER_LABEL) != str(selection.number):
@@ -116,10 +122,12 @@ def _is_met(requirement: Requirement, value: str | None) -> bool:
 
 
 class _Token(NamedTuple):
-    """``position`` counts characters from 1; ``text`` is empty at the end."""
+    """A token of a selector."""
 
+    #: Empty at the end of the selector.
     text: str
     is_word: bool
+    #: Counted in characters from 1.
     position: int
 
 
@@ -136,13 +144,14 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 class _Reader:
-    """Reads a label selector from left to right."""
+    """Recursive descent parser of a label selector."""
 
     def __init__(self, text: str) -> None:
         self._tokens = tuple(_tokens(text))
         self._at = 0
 
     def all(self) -> Iterator[Requirement]:
+        """Yield the requirements."""
         if self._is_at(""):
             return
         yield self._requirement()
@@ -179,7 +188,7 @@ class _Reader:
         return tuple(dict.fromkeys(values))
 
     def _value(self) -> str:
-        """One value, which may be empty."""
+        """Return one value, which may be empty."""
         return self._word("a value") if self._here.is_word else ""
 
     def _word(self, expected: str) -> str:
@@ -211,14 +220,15 @@ def _fault(selector: str, found: _Token, expected: str) -> BadRequest:
 
 
 def _split_special(requirements: tuple[Requirement, ...]) -> tuple[tuple[Requirement, ...], int | None, SpecialList | None]:
-    """The labels that objects have, and what is wanted by those that only ask for something."""
+    """Return requirements on labels of objects, the number, and the special list. The labels of the last two exist on no object."""
+    # Grafana's clients select the numeric id, the history and the trash by labels, since field selectors have fixed fields.
     labels, number, special = [], None, None
     for requirement in requirements:
         if requirement.key == NUMBER_LABEL:
             number = _only(requirement, number, _number_of(requirement))
         elif requirement.key in (HISTORY_LABEL, TRASH_LABEL):
             if requirement[1:] != (Operator.IN, ("true",)):
-                raise BadRequest(f"the labelSelector may ask {requirement.key}=true only")
+                raise BadRequest(f"the labelSelector supports only {requirement.key}=true")
             special = _only(requirement, special, SpecialList.HISTORY if requirement.key == HISTORY_LABEL else SpecialList.TRASH)
         else:
             labels.append(requirement)
@@ -230,17 +240,17 @@ def _number_of(requirement: Requirement) -> int:
         text = requirement.values[0]
         if text.isascii() and text.isdigit() and len(text) < 20 and int(text) < _LARGEST_NUMBER:
             return int(text)
-    raise BadRequest(f"the labelSelector may ask for {NUMBER_LABEL}=N with a whole number only")
+    raise BadRequest(f"the labelSelector supports only {NUMBER_LABEL}=N with a whole number N")
 
 
 def _only(requirement: Requirement, before: _Value | None, found: _Value) -> _Value:
     if before not in (None, found):
-        raise BadRequest(f"the labelSelector asks for more than one thing by {requirement.key}; ask for them one by one")
+        raise BadRequest(f"the labelSelector has several values of {requirement.key}; send one request for each")
     return found
 
 
 def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
-    """Of each term the path, whether it is to be equal, and the value."""
+    """Yield path, equality and value of each term."""
     at = 0
     while at < len(text):
         if text[at] == ",":
@@ -261,7 +271,7 @@ def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
 
 
 def _field(text: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The values that a field is to have, and those it is not to have, each once."""
+    """Return the values that a field must have and those it must not have, without duplicates."""
     terms = [(is_equal, value) for found, is_equal, value in _terms(text) if found == path]
     equal, unequal = (tuple(dict.fromkeys(value for is_equal, value in terms if is_equal is wanted)) for wanted in (True, False))
     return equal, unequal

@@ -1,4 +1,4 @@
-"""What a submitter may send: a JobSpec, a list of them, or a whole Job or Evaluation. Pure; every door, HTTP and queue, reads by it."""
+"""Submissions of jobs and evaluations: a JobSpec, a list of them, or a whole object. HTTP and queue use the same rules."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,13 +24,14 @@ LARGEST_BODY = 2 * 1024 * 1024
 """Bytes of one submission."""
 
 _MOST_UNKNOWN: Final = 1000
-"""Unknown fields that one submission is searched for: it is refused for the first, and no one reads more."""
+"""Unknown fields that are collected for one submission. The first one refuses it, and clients need no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a submitter says of the object; ``name`` is empty where the server chooses it."""
+    """The metadata of a submitted object."""
 
+    #: Empty if the server chooses it.
     name: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -41,23 +42,24 @@ NO_METADATA: Final = Metadata()
 
 @dataclass(frozen=True, slots=True)
 class JobSubmission:
-    """Checked specs in the order given; ``is_list`` decides whether the response is a Job or a JobList.
-
-    ``metadata`` is that of a single whole Job. ``unknown`` are the fields that are dropped.
-    """
+    """Checked specs, in the order given."""
 
     specs: list[JobSpec]
+    #: The response is a JobList instead of a Job.
     is_list: bool
+    #: That of a single whole Job.
     metadata: Metadata = NO_METADATA
+    #: Fields that are dropped.
     unknown: Sequence[UnknownField] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationSubmission:
-    """One evaluation. ``unknown`` are the fields that are dropped."""
+    """One evaluation."""
 
     metadata: Metadata
     spec: EvaluationSpec
+    #: Fields that are dropped.
     unknown: Sequence[UnknownField] = ()
 
 
@@ -65,9 +67,9 @@ Submission = JobSubmission | EvaluationSubmission
 
 
 def read(body: bytes, namespace: str) -> Submission:
-    """Read a submission, whatever it asks for.
+    """Return the submission in a body: jobs, or an evaluation.
 
-    Raises BadRequest for what is none, Invalid for a bad one: unknown fields are causes, too.
+    Raises BadRequest for an unreadable body, Invalid for a faulty one; unknown fields are causes, too.
     """
     value = parse_json(body)
     if isinstance(value, dict) and value.get("kind") == EVALUATION.kind:
@@ -79,9 +81,9 @@ def read(body: bytes, namespace: str) -> Submission:
 
 
 def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
-    """Read jobs. With ``repository``, the one of the path, every spec is about that one, whatever it says.
+    """Return the submitted jobs. With ``repository``, the one in the path, every job is about that repository.
 
-    A list is checked whole first: Invalid carries the causes of every bad item as ``[i].field``, unknown fields among them.
+    A list is checked as a whole: Invalid has the causes of every faulty item as ``[i].field``, including unknown fields.
     """
     if not isinstance(value, list):
         wanted = read_job(value, namespace, repository)
@@ -100,7 +102,7 @@ def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobS
 
 
 def read_job(value: Any, namespace: str, repository: str | None = None) -> JobSubmission:
-    """Read one job: a JobSpec, or a whole Job."""
+    """Return one submitted job: a JobSpec, or a whole Job. Raises Invalid."""
     metadata, spec, unknown = NO_METADATA, value, unknown_fields.of_value(JobSpec, value, "spec")
     if isinstance(value, dict) and value.keys() & {"kind", "spec"}:
         metadata = _metadata({"kind": JOB.kind, **value}, JOB, namespace)
@@ -112,7 +114,7 @@ def read_job(value: Any, namespace: str, repository: str | None = None) -> JobSu
 
 
 def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
-    """Read a whole Evaluation."""
+    """Return a submitted Evaluation. Raises BadRequest and Invalid."""
     if not isinstance(value, dict):
         raise BadRequest(f"the body must be one {EVALUATION.kind} object")
     metadata = _metadata({"kind": EVALUATION.kind, **value}, EVALUATION, namespace)
@@ -125,7 +127,7 @@ def read_evaluation(value: Any, namespace: str) -> EvaluationSubmission:
 
 
 def parse_json(body: bytes) -> Any:
-    """Return the JSON of a submission. Raises TooLarge, and BadRequest for what is none."""
+    """Return the JSON of a submission. Raises TooLarge, and BadRequest for invalid JSON."""
     check_size(body)
     try:
         tree = orjson.loads(body)
@@ -138,24 +140,24 @@ def parse_json(body: bytes) -> Any:
 
 
 def check_size(body: bytes) -> None:
-    """Raise TooLarge for a body that is larger than one submission may be."""
+    """Raise TooLarge for a body beyond the limit of a submission."""
     if len(body) > LARGEST_BODY:
         raise TooLarge(f"the submission has {len(body)} bytes, more than the {LARGEST_BODY} of one; send it in parts")
 
 
 def invalid(causes: Sequence[Cause], kind: Kind = JOB, name: str = "") -> Invalid:
-    """Return the refusal of a submission."""
+    """Return the error of a faulty submission."""
     return Invalid(
         f'{kind.kind}.{kind.group} "{name}" is invalid: {sentence(causes)}', causes=causes, details={"group": kind.group, "kind": kind.kind}
     )
 
 
 def _metadata(value: dict[str, Any], kind: Kind, namespace: str) -> Metadata:
-    """Return what a whole object says of itself, once its envelope has been checked."""
+    """Return the metadata of a whole object after a check of its envelope."""
     if value["kind"] != kind.kind or value.get("apiVersion", kind.api_version()) != kind.api_version():
         of = f" of {value['apiVersion']!r:.80}" if "apiVersion" in value else ""
-        told = f"kind {value['kind']!r:.80}{of} is not submitted here"
-        raise BadRequest(f"{told}; known: Job of {JOB.api_version()}, Evaluation of {EVALUATION.api_version()}")
+        text = f"kind {value['kind']!r:.80}{of} is not submitted here"
+        raise BadRequest(f"{text}; known: Job of {JOB.api_version()}, Evaluation of {EVALUATION.api_version()}")
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise BadRequest("metadata must be an object")

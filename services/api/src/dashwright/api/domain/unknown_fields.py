@@ -1,4 +1,4 @@
-"""Fields of a request that its kind, or its model, has no place for. Pure."""
+"""Unknown fields of a request: fields that neither the kind nor its models have."""
 
 import difflib
 import types
@@ -28,14 +28,16 @@ _MOST_KNOWN: Final = 12
 
 
 class UnknownField(NamedTuple):
-    """``path`` leads to the field; ``known`` are the names that there are in its place."""
+    """An unknown field."""
 
+    #: The path to the field.
     path: str
+    #: The names that are allowed in its place.
     known: Sequence[str]
 
     @property
     def advice(self) -> str:
-        """What to write instead."""
+        """The correction: a similar name, the known names, or to leave the field out."""
         name = self.path.rpartition(".")[2]
         alike = [known for known in self.known if len(name) > 1 and known.startswith(name)] or difflib.get_close_matches(
             name, self.known, n=1
@@ -46,7 +48,7 @@ class UnknownField(NamedTuple):
 
 
 def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
-    """Yield the fields that are neither of the envelope, nor of metadata, nor of the kind's models."""
+    """Yield fields that are neither in the envelope, nor in metadata, nor in the kind's models."""
     yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
@@ -57,7 +59,7 @@ def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
 
 
 def of_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
-    """Walk a value along the type that it is to have."""
+    """Yield unknown fields of a value of this type, at any depth."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         yield from of_value(arguments[0], value, path)
@@ -72,7 +74,7 @@ def of_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
 
 
 def causes(found: Iterable[UnknownField]) -> list[Cause]:
-    """Return a cause for each field, of a request that is refused for them. Only those that are shown come with advice."""
+    """Return a cause for each field. Only those that a response shows have advice."""
     return [
         Cause(field.path, "FieldValueForbidden", f"Forbidden: unknown field; {field.advice if index < MOST_CAUSES else _ADVICE}")
         for index, field in enumerate(found)

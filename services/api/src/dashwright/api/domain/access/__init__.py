@@ -1,4 +1,4 @@
-"""Decisions about permissions, pure: what roles may do, which grants there can be, what a caller is shown and may hand on."""
+"""Pure decisions about permissions: roles, grants, access rules, and the rights that a caller may give to others."""
 
 from dashwright.api.domain.access.roles import permissions_of, queue_identity
 

@@ -1,6 +1,4 @@
-"""What a caller may hand on, and as whom they may act: nobody gives a role above their own or a permission they do not hold themselves,
-or gets hold of an account that may do more than they.
-"""
+"""Limits of assignment: no caller gives a role above the own one or a permission not held, or takes over an account with more rights."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
@@ -9,18 +7,18 @@ from dashwright.api.domain.access.scopes import Grant, is_by_folder
 from dashwright.common.identity import Identity, Role, covers
 
 Reach: TypeAlias = Mapping[int, Mapping[str, frozenset[str]]]
-"""What an account may do in each organization that it is in, and, under 0, in all others and globally."""
+"""Scopes by action by organization id. Id 0 holds what applies globally and in all other organizations."""
 
 
 def may_assign(caller: Identity, role: Role) -> bool:
-    """Whether ``caller``, as the organization in question sees them, may give ``role``. Server admins may give any."""
+    """Return whether ``caller``, in the view of the organization, may give ``role``. Server admins may give every role."""
     return caller.is_server_admin or caller.role.holds(role)
 
 
 def not_assignable(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
-    """Those of ``grants`` that ``caller`` does not hold on the whole of their scope, and so may not give.
+    """Return the grants that ``caller`` does not hold on their whole scope, and so may not give.
 
-    What a role gives on folders and what lies in them is for the rules of access to narrow down: only an Admin hands that on.
+    Access rules narrow what a role allows on folders and their content, so only Admins may give those actions.
     """
     is_admin = caller.is_server_admin or caller.role is Role.ADMIN
 
@@ -33,7 +31,7 @@ def not_assignable(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ..
 
 
 def first_missing(caller: Reach, other: Reach) -> Grant | None:
-    """The first permission that ``other`` holds somewhere and ``caller`` does not hold there on the whole of its scope."""
+    """Return the first permission of ``other`` that ``caller`` does not hold on its whole scope, or None."""
     for org_id, held in sorted(other.items()):
         own = caller.get(org_id, caller[0])
         for action, scopes in sorted(held.items()):

@@ -1,4 +1,4 @@
-"""The ``accessControl`` member of an object: which of its actions the caller may do on it."""
+"""The member ``accessControl`` of an object: the actions that the caller may do on it."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ from dashwright.common.identity import Identity
 
 
 class Subject(Enum):
-    """What can carry the member: what stands before its number or uid in a scope, and the actions that are told, in their order."""
+    """Objects with the member: the prefix of their scopes and their actions, in the order of the response."""
 
     API_KEY = ("apikeys:id:", ("apikeys:read", "apikeys:delete"))
     SERVICE_ACCOUNT = (
@@ -47,9 +47,9 @@ class Subject(Enum):
 
 
 def access_control(caller: Identity, subject: Subject, key: int | str) -> dict[str, bool] | None:
-    """The member for the object with that number or uid; None where the caller may do nothing with it.
+    """Return the member for the object with this number or uid; None if the caller may do nothing with it.
 
-    ``caller`` is they as the object's organization sees them.
+    ``caller`` is the identity within the organization of the object.
     """
     scope = f"{subject.prefix}{key}"
     return {action: True for action in subject.actions if caller.may(action, scope)} or None

@@ -1,4 +1,4 @@
-"""Which objects of a kind somebody may see, as a statement asks for them."""
+"""The objects of a kind that a caller may see, in a form for SQL statements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,10 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An object is in it where ``everything`` is set, where its folder is one of ``folders``, where it lies at the root, ``root`` is set
-    and it is none of ``hidden``, or where it is one of ``names``. Of folders the same is asked: their folder is the one above.
+    """A set of objects.
+
+    An object is in the set if ``everything`` is set, its folder is in ``folders``, its name is in ``names``, or it is at the
+    root, ``root`` is set and its name is not in ``hidden``. The folder of a folder is its parent.
     """
 
     everything: bool = False
@@ -18,7 +20,7 @@ class Scope:
     names: Sequence[str] = ()
 
     def holds(self, name: str, folder: str | None) -> bool:
-        """Whether an object with that name in that folder (None: at the root) is in it."""
+        """Return whether an object is in the set. At the root it has no ``folder``."""
         if self.everything or name in self.names:
             return True
         return folder in self.folders if folder is not None else self.root and name not in self.hidden

@@ -1,4 +1,4 @@
-"""What each role may do. The names of the actions are those existing clients and their documents know."""
+"""Permissions of roles. Existing clients and their documentation use the same names of actions."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -88,13 +88,13 @@ _BY_ROLE: Final[Mapping[Role, frozenset[str]]] = {
 
 @cache
 def permissions_of(role: Role, *, is_server_admin: bool = False) -> Mapping[str, frozenset[str]]:
-    """Each action the role allows, on every object of the organization. A server admin may do everything, whatever the role."""
+    """Return each action of the role, on every object of the organization. Server admins may do everything, whatever their role."""
     actions = _SERVER_ADMIN if is_server_admin else _BY_ROLE[role]
     return MappingProxyType(dict.fromkeys(sorted(actions), ALL))
 
 
 def queue_identity(org_id: int) -> Identity:
-    """Return the identity of a message without credentials: who may publish to the broker may submit jobs, and nothing else."""
+    """Return the identity of a message without credentials. Publishers to the broker may submit jobs and nothing else."""
     uid = f"queue:{namespace_of(org_id)}"
     return Identity(
         uid=uid,

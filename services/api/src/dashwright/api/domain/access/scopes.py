@@ -1,4 +1,4 @@
-"""The grants there can be: every action, the scopes it can be granted on, and the older names that mean the same."""
+"""Possible grants: every action, the scopes it can be granted on, and older names of both."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -14,18 +14,18 @@ LONGEST: Final = 210
 """Characters of a scope."""
 
 ORGANIZATION_ANNOTATIONS: Final = "annotations:type:organization"
-"""The annotations that are on no dashboard."""
+"""The scope of annotations without a dashboard."""
 
 
 class Grant(NamedTuple):
-    """An action on a scope, both by the names that are stored, shown and named in refusals."""
+    """An action on a scope, by the names that are stored, shown and used in errors."""
 
     action: str
     scope: str
 
 
 KNOWN: Final = frozenset(permissions_of(Role.ADMIN, is_server_admin=True))
-"""Every action. A server admin may do all of them, so their table is the list."""
+"""Every action. Server admins may do all of them."""
 
 _ACTIONS: Final[Mapping[str, str]] = {
     "users.quotas:read": "users.quotas:list",
@@ -50,7 +50,7 @@ _WHOLE: Final[Mapping[str, str]] = {
     "annotations:type:dashboard": "dashboards:*",
     **{f"{kind.area}:uid:*": f"{kind.area}:*" for kind in KINDS if kind.in_folder},
 }
-# What stands before an object's number, or uid, in a scope, by the part of the action before its colon. The others are granted on * only.
+# Prefix of an object's number or uid in a scope, by the part of the action before its colon. Other actions are granted on * only.
 _PREFIX_OF: Final[Mapping[str, str]] = {
     "orgs": "org:id:",
     "orgs.quotas": "org:id:",
@@ -67,7 +67,7 @@ _PREFIX_OF: Final[Mapping[str, str]] = {
     "teams.permissions": "teams:id:",
     "datasources": "datasources:uid:",
 }
-# What lies in folders is granted by its own uid or by that of a folder above it.
+# Objects in folders are granted by their own uid or by that of a folder above them.
 _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     **{
         area: tuple(dict.fromkeys((f"{kind.area}:uid:", "folders:uid:")))
@@ -77,7 +77,7 @@ _BY_FOLDER: Final[Mapping[str, tuple[str, ...]]] = {
     },
     "annotations": ("dashboards:uid:", "folders:uid:"),
 }
-# And what belongs to no folder by a name that stands for all of it.
+# Objects outside of folders are granted by one name for all of them.
 _APART: Final = {"annotations": ORGANIZATION_ANNOTATIONS}
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _DATA_SOURCE: Final = "datasources:uid:"
@@ -86,9 +86,9 @@ _DATA_SOURCE_NAME: Final = "datasources:name:"
 
 
 def normalise(action: str, scope: str) -> Grant:
-    """The grant under its canonical names; no scope at all is ``*``. A data source may still be named by number or name: see ``alias_of``.
+    """Return the grant under its canonical names. A missing scope is ``*``. ``alias_of`` resolves data sources by name.
 
-    Raises BadRequest naming an action that is not known, or a scope that the action cannot be granted on.
+    Raises BadRequest for an unknown action, or a scope on which the action cannot be granted.
     """
     known = _ACTIONS.get(action, action)
     if known not in KNOWN:
@@ -105,19 +105,19 @@ def normalise(action: str, scope: str) -> Grant:
 
 
 def is_by_folder(action: str) -> bool:
-    """Whether an action is one on folders or what lies in them."""
+    """Return whether an action concerns folders or their content."""
     return action.rpartition(":")[0] in _BY_FOLDER
 
 
 def alias_of(scope: str) -> tuple[int | None, str | None]:
-    """The number or the name of the data source that a scope names so, and not by its uid; else (None, None)."""
+    """Return the number or the name of the data source in a scope that does not use its uid; else (None, None)."""
     if scope.startswith(_DATA_SOURCE_ID):
         return int(scope.removeprefix(_DATA_SOURCE_ID)), None
     return None, scope.removeprefix(_DATA_SOURCE_NAME) if scope.startswith(_DATA_SOURCE_NAME) else None
 
 
 def grants_of(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    """The scopes of each action that rows of (action, scope) grant. Rows whose action is not known are ignored."""
+    """Return the scopes by action of rows (action, scope). Rows with unknown actions are ignored."""
     found: dict[str, set[str]] = {}
     for action, scope in rows:
         known = _ACTIONS.get(action, action)
@@ -127,7 +127,7 @@ def grants_of(rows: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
 
 
 def with_grants(permissions: Mapping[str, frozenset[str]], granted: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
-    """``permissions`` and what explicit grants add to them."""
+    """Return ``permissions`` with explicit grants added."""
     if not granted:
         return permissions
     return MappingProxyType(
@@ -136,7 +136,7 @@ def with_grants(permissions: Mapping[str, frozenset[str]], granted: Mapping[str,
 
 
 def _prefixes_of(action: str) -> tuple[str, ...]:
-    """What may stand before the number or uid in the scopes of an action; nothing where it is granted on ``*`` only."""
+    """Return the prefixes of a number or uid in the scopes of an action; none if it is granted on ``*`` only."""
     area = action.rpartition(":")[0]
     return _BY_FOLDER.get(area) or ((_PREFIX_OF[area],) if area in _PREFIX_OF else ())
 

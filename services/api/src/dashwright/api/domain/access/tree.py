@@ -1,4 +1,4 @@
-"""The folders of a namespace, and the rules of access that somebody set on them and on dashboards."""
+"""The folders of a namespace, and the access rules of folders and dashboards."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
@@ -11,7 +11,7 @@ from dashwright.common.identity import Identity, Role
 
 
 class Level(IntEnum):
-    """How much a rule allows; each holds those below it."""
+    """The level of a rule; each includes the lower ones."""
 
     NONE = 0
     VIEW = 1
@@ -20,7 +20,7 @@ class Level(IntEnum):
 
 
 class Rule(NamedTuple):
-    """What one user, one team, or everybody who has at least a role may do. The other two are 0 and None."""
+    """The level of one user, one team, or all users with at least a role. The other two members are 0 or None."""
 
     level: Level
     user_id: int = 0
@@ -28,6 +28,7 @@ class Rule(NamedTuple):
     role: Role | None = None
 
     def is_about(self, identity: Identity) -> bool:
+        """Return whether the rule applies to an identity."""
         if self.role is not None:
             return identity.role.holds(self.role)
         return self.team_id in identity.teams if self.team_id else self.user_id == identity.user_id != 0
@@ -42,7 +43,11 @@ _NO_LISTS: Final[Mapping[ObjectKey, Rules]] = MappingProxyType({})
 
 
 class Tree:
-    """``parents`` has every folder and the one above it, None at the root; ``lists`` the objects with rules of their own, even none."""
+    """Folders and access rules of one namespace.
+
+    ``parents`` maps every folder to its parent, None at the root. ``lists`` has the objects with rules of their own, even if
+    their list is empty.
+    """
 
     def __init__(self, parents: Mapping[str, str | None] = _NONE, lists: Mapping[ObjectKey, Rules] = _NO_LISTS) -> None:
         self.parents = parents
@@ -53,7 +58,7 @@ class Tree:
         return len(self.parents) + len(self.lists)
 
     def path(self, folder: str) -> Sequence[str]:
-        """The folder and those above it, up to the root; nothing where the way does not end there."""
+        """Return the folder and those above it up to the root; empty if the path does not end there."""
         found: dict[str, None] = {}
         at: str | None = folder
         while at is not None:
@@ -65,7 +70,7 @@ class Tree:
 
     @cached_property
     def downwards(self) -> Sequence[str]:
-        """Every folder that a way leads to from the root, none before the one above it."""
+        """The folders that are reachable from the root, each after its parent."""
         children: defaultdict[str | None, list[str]] = defaultdict(list)
         for name, parent in self.parents.items():
             children[parent].append(name)
@@ -75,7 +80,7 @@ class Tree:
         return found
 
     def below(self, tops: Collection[str]) -> frozenset[str]:
-        """Those of the folders ``tops`` that there are, and all below them."""
+        """Return the existing folders of ``tops`` and all folders below them."""
         found: set[str] = set()
         if not tops:
             return frozenset()
@@ -85,7 +90,7 @@ class Tree:
         return frozenset(found)
 
     def is_like(self, other: "Tree") -> bool:
-        """Whether the rules are the same and every folder that both have lies where it lay. The answer for the last one is kept."""
+        """Return whether both trees have the same rules and every common folder is at the same place. The last result is cached."""
         if self is other:
             return True
         if self._compared is None or self._compared[0] is not other:

@@ -1,4 +1,4 @@
-"""What a caller may do with the objects of a namespace that lie in folders."""
+"""Permissions of a caller on objects in the folders of a namespace."""
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Final
@@ -11,7 +11,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
 
 GUARDED: Final = tuple(sorted((kind for kind in KINDS if kind.has_access_rules), key=lambda kind: not kind.is_tree))
-"""The kinds whose objects may have rules of their own."""
+"""The kinds whose objects may have access rules of their own; folders first."""
 
 _AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
 _FOLDERS: Final = "folders:uid:"
@@ -19,15 +19,15 @@ _ALL_FOLDERS: Final = "folders:*"
 _ROOT: Final = "folders:uid:general"
 _PERMISSIONS: Final = ".permissions"
 _RULED_AS: Final = {"annotations": DASHBOARD.plural}
-"""Areas of actions on what is no object of its own, by the kind whose rules decide."""
+"""Areas of actions that follow the rules of another kind."""
 
 
 class View:
-    """A caller's rights in one namespace, of their role, the rules of access and explicit grants.
+    """A caller's rights in one namespace, from role, access rules and explicit grants.
 
-    What lies at the root without rules of its own is as the role has it: Viewers read, Editors change. Rules of its own replace that at
-    the root, and add below it to what the folders above give: the highest level counts. Explicit grants add to all that, each its
-    own action. Admins may do everything. Of kinds that lie in no folder the permissions alone decide.
+    At the root, objects without rules follow the role: Viewers read, Editors change. Rules of an object replace that at the
+    root; below, they add to the rules of the folders above, and the highest level counts. Each explicit grant adds its action.
+    Admins may do everything. For kinds outside of folders only permissions count.
     """
 
     def __init__(self, identity: Identity, tree: Tree = EMPTY) -> None:
@@ -40,7 +40,7 @@ class View:
         self._opened: dict[Level, frozenset[str]] = {}
 
     def level(self, kind: Kind, name: str, folder: str | None) -> Level:
-        """The highest level that role and rules give on an object; ADMIN or NONE on one of a kind that lies in no folder."""
+        """Return the highest level of role and rules on an object; ADMIN or NONE for kinds outside of folders."""
         if self._is_admin:
             return Level.ADMIN
         if not kind.in_folder:
@@ -58,7 +58,7 @@ class View:
         return max(top, *(self._of(rules) for rules in (own, *lists) if rules is not None), Level.NONE)
 
     def may(self, action: str, kind: Kind, name: str, folder: str | None) -> bool:
-        """Whether the caller may do ``action`` on an object; of a create the name is empty and the folder the one it is to lie in."""
+        """Return whether the caller may do ``action`` on an object. For a create, the name is empty and the folder is the target."""
         if self._is_admin:
             return True
         if not kind.in_folder:
@@ -66,7 +66,7 @@ class View:
         return self._is_granted(action, kind, name, folder) or self.level(kind, name, folder) >= _needed(action)
 
     def holds(self, action: str) -> bool:
-        """Whether the caller may do ``action`` on any object, be it one that is still to come."""
+        """Return whether the caller may do ``action`` on any object, including future ones."""
         if self._is_admin or self._granted.get(action) or self._default >= _needed(action):
             return True
         area = _area(action)
@@ -74,15 +74,15 @@ class View:
         return any(plural in plurals and self._of(rules) >= _needed(action) for (plural, _), rules in self.tree.lists.items())
 
     def knows(self, folder: str) -> bool:
-        """Whether the folder was there when the view was made, or is of no account."""
+        """Return whether the folder existed when the view was made, or does not matter because there are no rules."""
         return not self.tree.lists or folder in self.tree.parents
 
     def scope(self, kind: Kind, verb: str = "get") -> Scope:
-        """The objects of a kind that the caller may read, or do something else with."""
+        """Return the objects of a kind on which the caller may do a verb, by default read."""
         return self.scope_of(kind, kind.actions[verb])
 
     def scope_of(self, kind: Kind, action: str) -> Scope:
-        """The objects of a kind on which the caller may do ``action``."""
+        """Return the objects of a kind on which the caller may do ``action``."""
         key = kind.key, action
         found = self._scopes.get(key)
         if found is None:
@@ -90,8 +90,10 @@ class View:
         return found
 
     def agrees(self, other: "View") -> bool:
-        """Whether no object that both know of is seen by one only, as far as folders and rules decide it, and no folder that this one
-        opens has gone, with which the other does not see what was in it. May be False where that is so.
+        """Return whether both views show the same objects, as far as folders and rules decide it. May be False although they do.
+
+        Objects in folders that only one view knows are ignored, unless this view opened a folder that was deleted since: its
+        objects would vanish unnoticed.
         """
         gone = self.tree.parents.keys() - other.tree.parents.keys()
         if any(not gone.isdisjoint(self.scope(kind).folders) for kind in KINDS if gone and kind.in_folder):
@@ -119,7 +121,7 @@ class View:
         )
 
     def _open(self, needed: Level) -> frozenset[str]:
-        """The folders on which role and rules give at least a level."""
+        """Return the folders on which role and rules give at least a level."""
         if needed not in self._opened:
             found: set[str] = set()
             for name in self.tree.downwards:
@@ -145,24 +147,24 @@ class View:
 
 
 def is_above_rules(identity: Identity) -> bool:
-    """Whether the caller may do everything in their organization, whatever the rules of access say."""
+    """Return whether the caller may do everything in the organization, whatever the access rules say."""
     return identity.is_server_admin or identity.role is Role.ADMIN
 
 
 def deleter_of(identity: Identity) -> str | None:
-    """Whose deletions the caller finds in the trash: None stands for everybody's."""
+    """Return the uid whose deletions the caller finds in the trash; None for those of all users."""
     return None if is_above_rules(identity) else identity.uid
 
 
 def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *, login: str) -> None:
-    """Raises Forbidden where the view does not allow ``action`` on the object."""
+    """Raise Forbidden if the view does not allow ``action`` on the object."""
     if not view.may(action, kind, name, folder):
         what = f'{kind.key} "{name}"' if name else kind.key
         raise Forbidden(f"{what} is forbidden: {login} needs {action}", details=kind.details(name))
 
 
 def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:
-    """What a level allows on an object of a kind, and on its rules where it may have some."""
+    """Return the actions of a level on an object of a kind, and on its rules if it may have some."""
     on_it = [f"{kind.area}:{verb}" for verb in ("read", "create", "write", "delete")]
     on_rules = [f"{kind.area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")] if kind in GUARDED else []
     return [action for action in (*on_it, *on_rules) if _needed(action) <= level]
@@ -184,6 +186,6 @@ def _covers_all(granted: Collection[str], kind: Kind) -> bool:
 
 
 def _as_known(scope: Scope, known: Set[str]) -> tuple[object, ...]:
-    """What a scope says of the folders ``known`` and of what lies at the root or is named, in a form that can be compared."""
+    """Return what a scope says about the folders ``known``, the root and single objects, in a comparable form."""
     folders = known if scope.everything else known & frozenset(scope.folders)
     return folders, scope.everything or scope.root, frozenset(scope.hidden), frozenset(scope.names)

@@ -1,6 +1,5 @@
-"""Who owns which field of an object: the bookkeeping of server-side apply, as Kubernetes' ``metadata.managedFields`` tells it. Pure.
+"""Ownership of fields, the bookkeeping of server-side apply, as in Kubernetes' ``metadata.managedFields``.
 
-``nodes`` opens an object into fields, ``sets`` reckons with sets of them, ``tracked`` says which parts of an object are owned at all,
-``managers`` are the entries of ``managedFields``, ``ownership`` what an update and an apply make of them, ``conflicts`` what an apply is
-refused for.
+``sets`` opens an object into fields and computes with sets of them. ``managers`` are the entries of ``managedFields``.
+``ownership`` computes the entries after an update or an apply, and the conflicts of an apply.
 """

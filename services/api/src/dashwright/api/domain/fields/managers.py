@@ -1,4 +1,4 @@
-"""The entries of ``metadata.managedFields``: who owns which fields, and since when."""
+"""Entries of ``metadata.managedFields``: the fields of each manager and the time of its last change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,16 +9,16 @@ from dashwright.common.document import write_json
 from dashwright.common.errors import TooLarge
 
 BEFORE_FIRST_APPLY = "before-first-apply"
-"""Owns what an object had when it was first applied and nobody was known to own it."""
+"""The owner of fields that existed before the first apply and had no known owner."""
 
 ANCIENT_CHANGES = "ancient-changes"
-"""Owns what the oldest of too many managers owned."""
+"""The owner of the fields of the oldest managers, if there are too many of them."""
 
 MOST_ENTRIES = 200
 MOST_UPDATERS = 20
 MOST_APPLIERS = MOST_ENTRIES - MOST_UPDATERS
 LARGEST_ENTRY = 50 * 1024
-"""Characters of one entry's fields as JSON; a larger set is told in less detail."""
+"""Characters of one entry's fields as JSON. Larger sets are stored in less detail."""
 LARGEST_TOGETHER = 1024 * 1024
 
 _MEMBER, _ITEM, _ITSELF = "f:", "v:", "."
@@ -26,24 +26,27 @@ _MEMBER, _ITEM, _ITSELF = "f:", "v:", "."
 
 @dataclass(frozen=True, slots=True)
 class ManagedFieldsEntry:
-    """One manager's fields. ``version`` is group and version, ``time`` RFC 3339, ``subresource`` the one that was written through."""
+    """The fields of one manager."""
 
     manager: str
     operation: Literal["Apply", "Update"]
+    #: Group and version of the object that was sent.
     version: str
+    #: RFC 3339.
     time: str
     fields: FieldSet
+    #: The sub-resource that was written through.
     subresource: str = ""
 
     def is_of(self, other: "ManagedFieldsEntry") -> bool:
-        """Whether both tell of the same manager and way of writing."""
+        """Return whether both entries have the same manager and way of writing."""
         return (self.manager, self.operation, self.subresource) == (other.manager, other.operation, other.subresource)
 
 
 def managers_of(stored: object, sent: object = None) -> tuple[ManagedFieldsEntry, ...]:
-    """The entries that a write starts from: those it sends, else the stored ones. ``[{}]`` sends that there are none.
+    """Return the entries that a write starts from: the sent ones, else the stored ones. ``[{}]`` clears them.
 
-    Entries that cannot be read, as those of a client that knows nothing of them, count as not sent.
+    Unreadable entries count as not sent.
     """
     if sent == [{}]:
         return ()
@@ -77,17 +80,17 @@ def _is_name(name: object) -> bool:
 
 
 def _without_itself(fields: Mapping[str, Any]) -> FieldSet:
-    """Other servers also tell who made an object within the object; here it belongs to whoever owns something in it."""
+    """Return fields without the marker of the object itself. Other servers set it; here objects belong to the owners of their fields."""
     return {name: _without_itself(below) for name, below in fields.items() if name != _ITSELF}
 
 
 def managed_fields_json(entries: Iterable[ManagedFieldsEntry]) -> list[dict[str, Any]]:
-    """``managedFields`` of entries; those that own nothing are left out."""
+    """Return ``managedFields`` of entries. Entries without fields are left out."""
     return [_entry_json(entry) for entry in entries if entry.fields]
 
 
 def _entry_json(entry: ManagedFieldsEntry) -> dict[str, Any]:
-    told = {
+    members = {
         "manager": entry.manager,
         "operation": entry.operation,
         "apiVersion": entry.version,
@@ -95,7 +98,7 @@ def _entry_json(entry: ManagedFieldsEntry) -> dict[str, Any]:
         "fieldsType": "FieldsV1",
         "fieldsV1": _in_order(entry.fields),
     }
-    return told | {"subresource": entry.subresource} if entry.subresource else told
+    return members | {"subresource": entry.subresource} if entry.subresource else members
 
 
 def _in_order(fields: FieldSet) -> FieldSet:
@@ -103,7 +106,7 @@ def _in_order(fields: FieldSet) -> FieldSet:
 
 
 def is_same_ownership(one: Iterable[ManagedFieldsEntry], other: Iterable[ManagedFieldsEntry]) -> bool:
-    """Whether they say the same, whatever the times."""
+    """Return whether both sets of entries are equal except for their times."""
     return _timeless(one) == _timeless(other)
 
 
@@ -113,10 +116,11 @@ def _timeless(entries: Iterable[ManagedFieldsEntry]) -> list[ManagedFieldsEntry]
 
 
 def bound(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsEntry, ...]:
-    """No more updating managers than are kept apart, and no set larger than an entry may be.
+    """Return entries within the limits: the oldest updaters are merged, and large sets are shortened.
 
-    Raises TooLarge for too many that apply, and for too much in all.
+    Raises TooLarge for too many appliers and for too many fields in total.
     """
+    # Merging the oldest updaters loses only who they were. Appliers are never merged: the next apply of each needs its own set.
     updaters = sorted((entry for entry in entries if entry.operation == "Update"), key=lambda entry: entry.time)
     surplus = updaters[: len(updaters) - MOST_UPDATERS + 1] if len(updaters) > MOST_UPDATERS else []
     left_out = {id(entry) for entry in surplus}
@@ -128,14 +132,14 @@ def bound(entries: Sequence[ManagedFieldsEntry]) -> tuple[ManagedFieldsEntry, ..
         for old in surplus:
             fields = union(fields, old.fields)
         kept.insert(0, replace(surplus[-1], manager=ANCIENT_CHANGES, fields=fields))
-    told = tuple(replace(entry, fields=_shortened(entry.fields)) for entry in kept)
-    if sum(len(write_json(entry.fields)) for entry in told) > LARGEST_TOGETHER:
+    bounded = tuple(replace(entry, fields=_shortened(entry.fields)) for entry in kept)
+    if sum(len(write_json(entry.fields)) for entry in bounded) > LARGEST_TOGETHER:
         raise TooLarge(f"the fields of all managers take more than {LARGEST_TOGETHER} characters; let fewer managers own the object")
-    return told
+    return bounded
 
 
 def _shortened(fields: FieldSet) -> FieldSet:
-    """The set itself, or one that reaches less deep and so holds whole objects instead of their members."""
+    """Return the set, or a shallower one that owns whole objects instead of their members."""
     depth = 8
     while depth and len(write_json(fields)) > LARGEST_ENTRY:
         fields = _cut(fields, depth)

@@ -1,7 +1,7 @@
-"""What an update and an apply make of an object's fields and of those who own them.
+"""Fields and owners of an object after an update or an apply.
 
-Trees are what ``tracked`` answers. Entries of other sub-resources than the writer's own are handed through: what they own lies
-elsewhere. What comes out is to be ``settled`` before it is stored or compared with what is.
+Trees are results of ``tracked_fields``. Entries of other sub-resources are kept unchanged, because their fields are elsewhere.
+Results have to be passed to ``settle`` before they are stored or compared with stored entries.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -36,23 +36,27 @@ Tree = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    """Who writes: manager, group and version of the object that was sent, the time as RFC 3339."""
+    """The manager of a write."""
 
     manager: str
+    #: Group and version of the object that was sent.
     version: str
+    #: RFC 3339.
     now: str
     subresource: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A field that an apply would change and that an entry of somebody else owns."""
+    """A field that an apply would change and another manager's entry owns."""
 
     owner: ManagedFieldsEntry
     path: str
 
 
 class ApplyResult(NamedTuple):
+    """The tree and the entries after an apply."""
+
     tree: Tree
     managers: tuple[ManagedFieldsEntry, ...]
 
@@ -60,9 +64,9 @@ class ApplyResult(NamedTuple):
 def update(
     old: Tree, new: Tree, managers: Sequence[ManagedFieldsEntry], writer: FieldManager, set_lists: Collection[Path] = ()
 ) -> tuple[ManagedFieldsEntry, ...]:
-    """The entries after a write other than an apply: what it changed is the writer's, and nobody else's any longer.
+    """Return the entries after a write other than an apply: changed fields belong to the writer alone.
 
-    ``old`` is ``{}`` for an object that is new.
+    ``old`` is ``{}`` for a new object.
     """
     before, after = to_node(old, set_lists), to_node(new, set_lists)
     own = ManagedFieldsEntry(writer.manager, "Update", writer.version, writer.now, {}, writer.subresource)
@@ -86,10 +90,11 @@ def apply(
     force: bool = False,
     yielded: Tree | None = None,
 ) -> ApplyResult:
-    """The tree in which ``config`` holds, and the entries then: all that ``config`` names is the writer's.
+    """Return the tree after an apply, and its entries: every field in ``config`` belongs to the writer.
 
-    What the writer applied before, names no more and nobody else owns is removed. ``live`` is None where there is no object yet. Raises
-    Conflict where others own what would change; with ``force`` they lose it, as they do where all of it still is as ``yielded`` has it.
+    Fields that the writer applied earlier are removed if ``config`` no longer has them and no other manager owns them. ``live``
+    is None if there is no object yet. Raises Conflict if other managers own changed fields. With ``force``, or if all contested
+    fields are as in ``yielded``, they lose them instead.
     """
     wanted, before = to_node(config, set_lists), to_node(live or {}, set_lists)
     own = ManagedFieldsEntry(writer.manager, "Apply", writer.version, writer.now, {}, writer.subresource)
@@ -117,10 +122,7 @@ def apply(
 def settle(
     managers: Sequence[ManagedFieldsEntry], tree: Tree, set_lists: Collection[Path] = (), subresource: str = ""
 ) -> tuple[ManagedFieldsEntry, ...]:
-    """What ``update`` or ``apply`` made, as it is stored with a tree: without the fields that its model dropped, and within bounds.
-
-    Raises TooLarge where there is no room for all of them.
-    """
+    """Return entries as they are stored with a tree: without fields that the model dropped, and within the limits. Raises TooLarge."""
     found = leaves(to_node(tree, set_lists))
     here = [replace(entry, fields=common(entry.fields, found)) for entry in managers if entry.subresource == subresource]
     return bound([*(entry for entry in managers if entry.subresource != subresource), *here])
@@ -129,7 +131,7 @@ def settle(
 def _partition(
     managers: Sequence[ManagedFieldsEntry], own: ManagedFieldsEntry, before: Node
 ) -> tuple[ManagedFieldsEntry, list[ManagedFieldsEntry], list[ManagedFieldsEntry]]:
-    """The writer's own entry, those it shares the tree with, and the rest."""
+    """Return the writer's entry, the others of its sub-resource, and those of other sub-resources."""
     elsewhere = [entry for entry in managers if entry.subresource != own.subresource]
     here = [replace(entry, fields=within(entry.fields, before)) for entry in managers if entry.subresource == own.subresource]
     ours = next((entry for entry in here if entry.is_of(own)), own)
@@ -138,14 +140,14 @@ def _partition(
 
 
 def _all_yielded(contested: Sequence[FieldConflict], yielded: Node, live: Node) -> bool:
-    """Whether each of the fields still is as ``yielded`` has it."""
+    """Return whether each contested field is still as in ``yielded``."""
     given = set(paths(minus(leaves(yielded), difference(yielded, live))))
     return all(each.path in given for each in contested)
 
 
 _METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 CONSUMED = frozenset({MESSAGE, GRANT_PERMISSIONS})
-"""Annotations that tell of the change, and not of the object."""
+"""Annotations that describe a change instead of the object."""
 
 _UNOWNED = {"annotations": SET_BY_STORE | CONSUMED, "labels": frozenset({NUMBER_LABEL})}
 
@@ -153,7 +155,7 @@ FINALIZERS = ("metadata", "finalizers")
 
 
 def tracked_fields(value: Mapping[str, Any]) -> dict[str, Any]:
-    """``{"metadata": …, "spec": …}`` of an object: what a manager of fields may own of it."""
+    """Return ``{"metadata": …, "spec": …}`` of an object: the members that managers can own."""
     metadata = value.get("metadata")
     owned = {field: _owned_part(field, metadata.get(field)) for field in _METADATA} if isinstance(metadata, Mapping) else {}
     kept = {field: value for field, value in owned.items() if value}
@@ -169,7 +171,7 @@ def _owned_part(field: str, value: Any) -> Any:
 
 
 def conflict_error(contested: Sequence[FieldConflict]) -> Conflict:
-    """The error of an apply without ``force``; one cause a field."""
+    """Return the error of an apply without ``force``, in the words of Kubernetes, which its clients parse. It has one cause per field."""
     causes = [Cause(each.path, "FieldManagerConflict", f"conflict with {_owner_text(each.owner)}") for each in contested]
     if len(contested) == 1:
         return Conflict(f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}", causes=causes)
@@ -184,10 +186,10 @@ def conflict_error(contested: Sequence[FieldConflict]) -> Conflict:
 
 
 def _owner_text(owner: ManagedFieldsEntry) -> str:
-    told = orjson.dumps(owner.manager).decode()
+    text = orjson.dumps(owner.manager).decode()
     if owner.subresource:
-        told += f" with subresource {orjson.dumps(owner.subresource).decode()}"
+        text += f" with subresource {orjson.dumps(owner.subresource).decode()}"
     if owner.operation == "Update":
-        told += f" using {owner.version}"
-        told += f" at {owner.time}" if owner.time else ""
-    return told
+        text += f" using {owner.version}"
+        text += f" at {owner.time}" if owner.time else ""
+    return text

@@ -1,7 +1,10 @@
-"""Sets of fields, in the form of FieldsV1: ``{"f:spec": {"f:title": {}}}`` holds ``.spec.title``.
+"""JSON trees opened into fields, and sets of fields as FieldsV1: ``{"f:spec": {"f:title": {}}}`` is ``.spec.title``.
 
-What is empty within is a leaf. In a set that ``leaves`` or ``within`` made, a leaf is one atom of the tree it was made for; a leaf of
-what ``changed`` answers stands for everything below it too.
+Objects open into members (``f:title``) and lists that are sets into items (``v:"a"``). Everything else is an atom with one
+owner: texts, numbers, other lists, empty values, and objects with a key that the database cannot store.
+
+Empty members of a set are leaves. In a set of ``leaves`` or ``within`` a leaf is one atom; in a result of ``difference`` it
+includes everything below it.
 """
 
 import re
@@ -18,6 +21,8 @@ _UNKEEPABLE = re.compile("[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Atom:
+    """A value that has one owner as a whole."""
+
     value: Any
 
 
@@ -26,7 +31,7 @@ Node: TypeAlias = Atom | dict[str, Any]
 
 
 def to_node(tree: Any, set_lists: Collection[Path] = ()) -> Node:
-    """``set_lists`` are the paths of lists whose items are a set; one that holds an item twice is an atom."""
+    """Return the node of a tree. ``set_lists`` are the paths of lists that are sets; one with duplicates is an atom."""
     if isinstance(tree, dict):
         if not tree or _UNKEEPABLE.search("".join(tree)):
             return Atom(tree)
@@ -40,7 +45,7 @@ def to_node(tree: Any, set_lists: Collection[Path] = ()) -> Node:
 
 
 def to_tree(node: Node) -> Any:
-    """The tree of a node: what ``opened`` was given."""
+    """Return the tree of a node; the inverse of ``to_node``."""
     if isinstance(node, Atom):
         return node.value
     if is_set(node):
@@ -49,21 +54,22 @@ def to_tree(node: Node) -> Any:
 
 
 def is_set(node: dict[str, Any]) -> bool:
+    """Return whether the node is a list that is a set."""
     return next(iter(node), "").startswith("v:")
 
 
 def is_equal(one: Atom, other: Atom) -> bool:
-    """Whether they hold the same JSON: ``1`` is ``1.0``, but not ``true``."""
+    """Return whether both atoms hold the same JSON: ``1`` equals ``1.0``, but not ``true``."""
     return json_equal(one.value, other.value)
 
 
 def is_empty_of(atom: Atom, node: dict[str, Any]) -> bool:
-    """Whether the atom is what the node would be without members."""
+    """Return whether the atom is the node without members."""
     return bool(atom.value == ([] if is_set(node) else {}))
 
 
 def merge(live: Node, config: Node) -> Node:
-    """``live`` with what ``config`` says; members that it does not name stay."""
+    """Return ``live`` with the values of ``config``. Members that ``config`` does not name are kept."""
     if isinstance(config, Atom):
         return live if isinstance(live, dict) and is_empty_of(config, live) else config
     if isinstance(live, Atom) or is_set(live) != is_set(config):
@@ -77,12 +83,12 @@ NOTHING: FieldSet = {}
 
 
 def leaves(node: Node) -> FieldSet:
-    """All fields of a tree."""
+    """Return all fields of a tree."""
     return {name: leaves(member) if isinstance(member, dict) else {} for name, member in node.items()} if isinstance(node, dict) else {}
 
 
 def union(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The fields of both; where one holds a whole and the other a part of it, the whole."""
+    """Return the fields of both sets. If one has a whole object and the other a part of it, the result has the whole."""
     both = one | other
     for name in one.keys() & other.keys():
         both[name] = union(one[name], other[name]) if one[name] and other[name] else {}
@@ -90,7 +96,7 @@ def union(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def minus(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The fields of ``one`` that ``other`` says nothing of: neither of them, nor of what they lie in, nor of something below."""
+    """Return the fields of ``one`` that are not related to ``other``: not equal to, inside or around any of its fields."""
     left: FieldSet = {}
     for name, below in one.items():
         if name not in other:
@@ -101,7 +107,7 @@ def minus(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def common(one: FieldSet, other: FieldSet) -> FieldSet:
-    """The leaves of both."""
+    """Return the leaves that both sets have."""
     shared: FieldSet = {}
     for name in one.keys() & other.keys():
         if one[name] and other[name]:
@@ -113,7 +119,7 @@ def common(one: FieldSet, other: FieldSet) -> FieldSet:
 
 
 def covered_by(fields: FieldSet, by: FieldSet) -> FieldSet:
-    """The fields that lie at a leaf of ``by``, or below one."""
+    """Return the fields that are at or below a leaf of ``by``."""
     found: FieldSet = {}
     for name in fields.keys() & by.keys():
         if not by[name]:
@@ -124,7 +130,7 @@ def covered_by(fields: FieldSet, by: FieldSet) -> FieldSet:
 
 
 def within(fields: FieldSet, node: Node) -> FieldSet:
-    """What a set means in a tree: its leaves as the leaves that lie there, and nothing that is not there."""
+    """Return a set as it applies to a tree: its leaves become the leaves below them, and missing fields are dropped."""
     if isinstance(node, Atom):
         return {}
     found: FieldSet = {}
@@ -137,7 +143,7 @@ def within(fields: FieldSet, node: Node) -> FieldSet:
 
 
 def difference(old: Node, new: Node) -> FieldSet:
-    """Where two trees differ, each place as high as it is different as a whole. At the root both must be objects."""
+    """Return the places where two trees differ, each at the highest level that differs as a whole. Both roots must be objects."""
     if isinstance(old, Atom):
         return dict.fromkeys(new, NOTHING) if isinstance(new, dict) and is_empty_of(old, new) else {}
     if isinstance(new, Atom):
@@ -154,14 +160,14 @@ def difference(old: Node, new: Node) -> FieldSet:
 
 
 def _differ(old: Node, new: Node) -> bool:
-    """Whether nodes without a difference in their members differ all the same."""
+    """Return whether two nodes differ although no members differ."""
     if isinstance(old, Atom) and isinstance(new, Atom):
         return not is_equal(old, new)
     return isinstance(old, Atom) or isinstance(new, Atom)
 
 
 def without(node: Node, fields: FieldSet) -> Node | None:
-    """A tree without the leaves of a set; objects that lose all they had go too. None where nothing is left."""
+    """Return a tree without the leaves of a set, or None if it is empty. Objects that lose all members are removed, too."""
     if not fields:
         return None
     if isinstance(node, Atom):
@@ -175,7 +181,7 @@ def without(node: Node, fields: FieldSet) -> Node | None:
 
 
 def paths(fields: FieldSet, prefix: str = "") -> Iterator[str]:
-    """The leaves as Kubernetes writes them: ``.spec.title``, ``.metadata.finalizers[="a"]``."""
+    """Yield the leaves as Kubernetes writes them: ``.spec.title``, ``.metadata.finalizers[="a"]``."""
     for name in sorted(fields):
         path = f"{prefix}[={name[2:]}]" if name.startswith("v:") else f"{prefix}.{name[2:]}"
         if fields[name]:
