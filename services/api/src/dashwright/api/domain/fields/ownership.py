@@ -92,7 +92,8 @@ def apply(
 ) -> ApplyResult:
     """Return the tree after an apply, and its entries: every field in ``config`` belongs to the writer.
 
-    Fields that the writer applied earlier are removed if ``config`` no longer has them and no other manager owns them. Without ``live`` there is no object yet. Raises Conflict if other managers own changed fields. With ``force``, or if all contested
+    Fields that the writer applied earlier are removed if ``config`` no longer has them and no other manager owns them. Without
+    ``live`` there is no object yet. Raises Conflict if other managers own changed fields. With ``force``, or if all contested
     fields are as in ``yielded``, they lose them instead.
     """
     wanted, before = to_node(config, set_lists), to_node(live or {}, set_lists)
