@@ -49,7 +49,7 @@ class Guard:
             seconds = time.perf_counter() - started
             metrics.http_requests.labels(path, request.method, str(response.status_code)).inc()
             metrics.http_seconds.labels(path).observe(seconds)
-            log.info("request_answered", route=path, status=response.status_code, ms=round(seconds * 1000, 3))
+            log.info("request_completed", route=path, status=response.status_code, ms=round(seconds * 1000, 3))
             return response
 
         return guarded

@@ -26,7 +26,7 @@ async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Cl
     name = job["metadata"]["name"]
     submitted = await shared.gateway.event("job_submitted", job=name)
     assert (submitted["trace_id"], submitted["request_id"], submitted["user"]) == (trace_id, "first-sync", "admin")
-    assert {"job_submitted", "request_answered"} <= set(traced(shared.gateway, trace_id))
+    assert {"job_submitted", "request_completed"} <= set(traced(shared.gateway, trace_id))
     await shared.jobs_worker.event("job_ended", job=name)
     for event in ("job_started", "job_ended"):
         (line,) = shared.jobs_worker.logged(event, job=name)
@@ -37,7 +37,7 @@ async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: C
     """The traceparent of a query is in the expressions worker's line about it."""
     trace_id = "5bf92f3577b34da6a3ce929d0e0e4737"
     await user.call("POST", "/api/ds/query", json=QUERY, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
-    await shared.gateway.event("request_answered", trace_id=trace_id)
+    await shared.gateway.event("request_completed", trace_id=trace_id)
     await shared.expressions.event("query_completed", trace_id=trace_id, seconds=5)
 
 

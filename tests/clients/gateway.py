@@ -36,7 +36,7 @@ def address(service: Service) -> str:
 
 def suspects(service: Service, before: int) -> list[str]:
     """The calls since position ``before`` of the gateway's log that no route took, or that failed: most faults are one of these."""
-    answered = service.logged("request_answered", after=before)
+    answered = service.logged("request_completed", after=before)
     unserved = {f"not served: {event['method']} {event['path']}" for event in answered if event["route"] == "unmatched"}
     broken = {f"answered {event['status']}: {event['method']} {event['path']}" for event in answered if event["status"] >= 500}
     return sorted(unserved | broken)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dashwright.api.http.call import Call
-from dashwright.api.http.compression import LEAST, coding_of, zstd
+from dashwright.api.http.compression import LEAST, preferred_coding, zstd
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route
 
@@ -36,7 +36,7 @@ UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "
 )
 def test_the_coding_is_the_one_that_the_client_likes_best(accept: str, coding: str | None) -> None:
     """By its weights, and of equal ones the one that costs less; none where it takes neither."""
-    assert coding_of(accept) == coding
+    assert preferred_coding(accept) == coding
 
 
 def route(answer: Response) -> list[Route]:

@@ -277,7 +277,7 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
             assert response.status == 204
     assert seen == {"request_id": "r1", "method": "GET", "path": "/api/look/7", "user": "ann", "trace_id": "a" * 32}
     (line,) = lines
-    assert (line["event"], line["route"], line["status"]) == ("request_answered", "/api/look/{uid}", 204)
+    assert (line["event"], line["route"], line["status"]) == ("request_completed", "/api/look/{uid}", 204)
     assert "secret" not in str(lines)
 
 
@@ -334,7 +334,7 @@ async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
     routes = [Route("GET", "/api/hang", hang, PUBLIC), Route("GET", "/apis/hang", hang, PUBLIC)]
     client = (await serve(routes, Limits(request_seconds=0.02, drain_seconds=1))).client
     status, body = await got(client, "/api/hang")
-    assert (status, body["message"]) == (504, "No answer within 0.02 seconds; ask for less, or try again")
+    assert (status, body["message"]) == (504, "No response within 0.02 seconds; request less data, or retry")
     assert cancelled.is_set()
     status, body = await got(client, "/apis/hang")
     assert (status, body["reason"]) == (504, "Timeout")

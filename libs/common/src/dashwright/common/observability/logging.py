@@ -37,7 +37,7 @@ def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> Muta
 def _for_terminal(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Keep lines for terminals short. Raises DropEvent for requests that succeeded, which LOG_LEVEL=debug shows."""
     if event["level"] in ("debug", "info"):
-        if event["event"] == "request_answered" and event["level"] == "info" and event["status"] < 400:
+        if event["event"] == "request_completed" and event["level"] == "info" and event["status"] < 400:
             raise structlog.DropEvent
         for key in _FOR_MACHINES:
             event.pop(key, None)

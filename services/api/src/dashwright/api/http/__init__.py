@@ -1,4 +1,4 @@
-"""HTTP machinery over aiohttp that knows no resource: route tables, dispatch, calls and answers, error shapes, credentials, the listener.
+"""HTTP machinery over aiohttp that knows no resource: route tables, dispatch, calls, responses, errors and the listener.
 
-Of the gateway's other packages it imports the pure domain only; what it needs of them (accounts, handlers) comes in through ports.
+It imports only the pure domain of the gateway. Accounts and handlers come in through ports.
 """

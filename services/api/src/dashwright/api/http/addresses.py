@@ -1,4 +1,4 @@
-"""Where a caller comes from, through proxies that are trusted to say so."""
+"""Addresses of callers, also behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Iterable, Sequence
@@ -8,19 +8,21 @@ Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _NETWORK_BITS: Final = 64
+"""Prefix of an IPv6 network that counts as one client: providers assign at least this much to each of theirs."""
 
 
 class Addresses:
-    """``trusted`` are the networks of proxies whose ``X-Forwarded-For`` is believed. Without any, the peer is the caller."""
+    """The rules for the address of a caller."""
 
     def __init__(self, trusted: Iterable[Network] = ()) -> None:
+        """Trust ``X-Forwarded-For`` of proxies in the ``trusted`` networks. Without any, the peer is the caller."""
         self._trusted = tuple(trusted)
 
     def of(self, peer: str | None, forwarded: Sequence[str]) -> str:
-        """The caller's address, given the connection's peer and the values of ``X-Forwarded-For`` in their order.
+        """Return the caller's address from the connection's peer and the values of ``X-Forwarded-For`` in their order.
 
-        Each proxy appends whom it was asked by, so the last that is no trusted proxy is the caller. "" where a trusted proxy names
-        nobody, or nothing readable.
+        Each proxy appends its own client, so the last address that is not a trusted proxy is the caller. The address is "" if a
+        trusted proxy names no client, or an unreadable one.
         """
         if not self._trusted:
             return peer or ""
@@ -44,7 +46,7 @@ class Addresses:
         return address is not None and self._trusts(address)
 
     def exempts(self, peer: str) -> bool:
-        """Return whether a peer stands for many clients: a trusted proxy, or a program of this machine."""
+        """Return whether a peer may represent many clients: a trusted proxy, or a program on this machine."""
         address = _parsed(peer)
         return address is not None and (address.is_loopback or self._trusts(address))
 
@@ -53,11 +55,11 @@ class Addresses:
 
 
 PEERS = Addresses()
-"""Trusts no proxy: the peer is the caller."""
+"""The rules without trusted proxies: the peer is the caller."""
 
 
 def _parsed(text: str) -> _Address | None:
-    """An address, perhaps with a port."""
+    """Return an address, which may have a port behind it; None for an unreadable one."""
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -70,7 +72,7 @@ def _parsed(text: str) -> _Address | None:
 
 
 def client_network(address: str) -> str:
-    """The network that counts as one client."""
+    """Return the network of an address that counts as one client: an IPv4 address itself, an IPv6 address's /64."""
     if ":" not in address:
         return address
     try:

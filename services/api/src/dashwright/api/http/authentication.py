@@ -1,4 +1,4 @@
-"""From credentials to an identity: the ports that the listener asks. Behind them stand ``schemes``, ``basic`` and ``bearer``."""
+"""Ports of authentication, which ``dashwright.api.auth`` implements."""
 
 from typing import Final, NamedTuple, Protocol
 
@@ -10,41 +10,42 @@ ORGANIZATION_MISMATCH: Final = "api-key.organization-mismatch"
 
 
 class Credentials(NamedTuple):
-    """What a caller presents: the ``Authorization`` header, and the address they come from ("" through the queue).
+    """The credentials of one request."""
 
-    ``may_be_weak``: a password that must be changed before anything else is enough, as for its change.
-    """
-
-    authorization: str
-    address: str = ""
-    may_be_weak: bool = False
+    authorization: str  #: Value of the ``Authorization`` header.
+    address: str = ""  #: Address of the caller; empty for a message from the queue.
+    may_be_weak: bool = False  #: Accept a password that must be changed, since this request changes it.
 
 
 class Scheme(Protocol):
-    """Turns credentials into an identity in the wanted organization (None: the caller's current one).
+    """One scheme of authentication."""
 
-    Raises Unauthorized, with the identifier NOT_A_MEMBER or ORGANIZATION_MISMATCH where only the organization is wrong, or
-    TooManyRequests.
-    """
+    async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
+        """Return the caller in an organization (None: the caller's current one).
 
-    async def identify(self, credentials: Credentials, org_id: int | None) -> Identity: ...
+        Raises Unauthorized, with the message id NOT_A_MEMBER or ORGANIZATION_MISMATCH if only the organization is wrong, or
+        TooManyRequests.
+        """
+        ...
 
 
 class IdentityViews(Protocol):
-    """The caller as organization ``org_id`` sees them: with the role and the grants they have there.
+    """Views of a caller from other organizations."""
 
-    Where they are no member, and for 0, which stands for no organization, the role is None and only what they may do globally is left.
-    Raises Unavailable.
-    """
+    async def seen_in(self, identity: Identity, org_id: int) -> Identity:
+        """Return the caller with the role and grants that they have in organization ``org_id``. Raises Unavailable.
 
-    async def seen_in(self, identity: Identity, org_id: int) -> Identity: ...
+        For organizations without the caller as member, and for 0 (no organization), the role is ``None`` and only global
+        permissions remain.
+        """
+        ...
 
 
 class Authenticator(Scheme, IdentityViews, Protocol):
-    """Knows callers by their credentials, and as other organizations see them."""
+    """Authentication of callers, and their views from other organizations."""
 
 
 def not_a_member() -> Unauthorized:
-    """The refusal of a caller whose credentials are right, in an organization that is not theirs."""
+    """Return the error for a caller with valid credentials who is not a member of the requested organization."""
     text = "You are not a member of the organization this request names; see GET /api/user/orgs for yours"
     return Unauthorized(text, message_id=NOT_A_MEMBER)

@@ -1,4 +1,4 @@
-"""How much memory responses may take up until their clients have read them."""
+"""A budget for the memory of responses that their clients have not read yet."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,19 +14,20 @@ _RETRY_SECONDS: Final = 1.0
 
 
 class ResponseOwner(NamedTuple):
-    """The receiver of a response: the caller by uid or, without credentials, by network, and the organization (0: none)."""
+    """The receiver of a response."""
 
-    caller: str
-    org_id: int
+    caller: str  #: The uid of the caller, or the network of a caller without credentials.
+    org_id: int  #: 0: no organization.
 
 
 class ResponseBudget:
-    """Bytes of responses in flight: ``size`` for the process, half of it for an organization, a quarter for a caller.
+    """Counter of the bytes of responses in flight, limited for the process, each organization and each caller.
 
-    A response that is larger than a share fits where that share is unused.
+    A response larger than a limit is accepted if nothing else counts against that limit, or it could never be sent.
     """
 
     def __init__(self, size: int) -> None:
+        """Limit the process to ``size`` bytes, an organization to half and a caller to a quarter of them."""
         self._size = size
         self._process = _Account(size)
         self._organizations: dict[int, _Account] = {}
@@ -41,8 +42,8 @@ class ResponseBudget:
     def hold(self, owner: ResponseOwner, size: int, *, shared: object = None) -> Iterator[None]:
         """Count ``size`` bytes as in flight within the block.
 
-        What is ``shared``, one object in several responses, counts once for each caller, each organization and the process. Raises
-        TooManyRequests where a share of the owner's is used up, Unavailable where the budget of the process is.
+        An object ``shared`` by several responses counts once for each caller, each organization and the process. Raises
+        TooManyRequests if a share of the owner is used up, and Unavailable if the budget of the process is.
         """
         if not size:
             yield
@@ -55,6 +56,7 @@ class ResponseBudget:
             raise TooManyRequests(_full("the share of your organization", organization), retry_after=_RETRY_SECONDS)
         if not self._process.fits(size, shared):
             raise Unavailable(_full("the memory for responses", self._process), retry_after=_RETRY_SECONDS)
+        # Stored only now: a refused response must not leave an empty account behind.
         self._callers[owner.caller], self._organizations[owner.org_id] = caller, organization
         for account in (caller, organization, self._process):
             account.add(size, shared)
@@ -72,7 +74,7 @@ class ResponseBudget:
 
 
 class _Account:
-    """The bytes in flight of one owner, of ``most``, and how many responses hold each shared object."""
+    """The bytes in flight of one owner, up to ``most``, and the number of responses that hold each shared object."""
 
     __slots__ = ("_holders", "most", "used")
 
@@ -101,7 +103,4 @@ class _Account:
 
 
 def _full(what: str, account: _Account) -> str:
-    return (
-        f"Responses that are not read yet fill {what}: {account.most >> 20} MiB, by DASHWRIGHT_RESPONSE_BYTES; "
-        "read or close them, and try again"
-    )
+    return f"Unread responses fill {what}: {account.most >> 20} MiB, by DASHWRIGHT_RESPONSE_BYTES; read or close them, and retry"

@@ -1,4 +1,4 @@
-"""The request as handlers see it: who asks, what for, and a body that is read only within its limit."""
+"""The request as a handler gets it: the caller, parameters, headers, and a body that is read within its limit."""
 
 import asyncio
 import re
@@ -32,12 +32,7 @@ _BROKEN_OFF: Final = (web.RequestPayloadError, HttpProcessingError, ClientError,
 
 
 class Call:
-    """One request after dispatch and authentication.
-
-    ``parameters`` are the decoded parameters of the path, ``template`` is the route's path, ``body_limit`` its limit in bytes.
-    ``identity`` is the caller in the current organization; ``evaluated`` is the caller as the route's permission looked at them, in
-    the organization of the path or globally. ``address`` is where the request came from.
-    """
+    """One request after dispatch and authentication."""
 
     __slots__ = (
         "_body",
@@ -69,18 +64,19 @@ class Call:
     ) -> None:
         self._request = request
         self._body: bytes | None = None
-        self.template = template
-        self.parameters = parameters
-        self.identity = identity
-        self.evaluated = evaluated
-        self.address = address
+        self.template = template  #: Path template of the route.
+        self.parameters = parameters  #: Decoded parameters of the path.
+        self.identity = identity  #: The caller in the current organization.
+        self.evaluated = evaluated  #: The caller in the view of the route's permission: of the path's organization, or global.
+        self.address = address  #: Address of the client.
         self.request_id = request_id
         self.trace_id = trace_id
-        self.body_limit = body_limit
+        self.body_limit = body_limit  #: Bytes of the body, compressed and decompressed.
         self.shape = shape
 
     @property
     def method(self) -> str:
+        """The HTTP method."""
         return self._request.method
 
     @property
@@ -90,11 +86,12 @@ class Call:
 
     @property
     def headers(self) -> MultiMapping[str]:
+        """The headers; names are case-insensitive."""
         return self._request.headers
 
     @property
     def accept(self) -> str:
-        """The media types that the client takes, of all the headers that name some."""
+        """The media types that the client accepts, from all of its ``Accept`` headers."""
         return ",".join(self.headers.getall("Accept", ()))
 
     @property
@@ -107,66 +104,66 @@ class Call:
 
     @property
     def actor(self) -> Actor:
-        """Who asks, for the audit and ``created_by``."""
+        """The caller as recorded in the audit and in ``created_by``."""
         return actor_of(self.identity, self.address, self.request_id, self.trace_id)
 
     def demand(self, action: str, scope: str = "*") -> None:
-        """Raises Forbidden unless the caller may do ``action`` on ``scope``, as the route's permission looks at them.
+        """Raise Forbidden unless the caller may do ``action`` on ``scope``, in the view of the route's permission.
 
-        For what a route cannot know before its body is read, or an object is found.
+        For permissions that depend on the body or on a stored object.
         """
         if not self.evaluated.may(action, scope):
             raise permission_denied(action)
 
     def integer(self, parameter: str, fault: str, *, message_id: str | None = None) -> int:
-        """A parameter of the path as a whole number of 64 bits. Raises BadRequest with ``fault``."""
+        """Return a path parameter as a 64-bit integer. Raises BadRequest with the text ``fault``."""
         number = parse_integer(self.parameters[parameter])
         if number is None:
             raise BadRequest(fault, message_id=message_id)
         return number
 
     def switch(self, name: str) -> bool:
-        """A parameter of the query as existing clients write a true one: ``1 t T TRUE true True``. All else is false."""
+        """Return a query parameter as a boolean. Existing clients write true as ``1 t T TRUE true True``; all else is false."""
         return self.query.get(name, "") in _TRUE
 
     def number(self, name: str, default: int, *, least: int, most: int) -> int:
-        """A parameter of the query as a whole number; ``default`` where it is none or below ``least``, never more than ``most``."""
+        """Return a query parameter as an integer of at most ``most``, or ``default`` if it is invalid or below ``least``."""
         number = parse_integer(self.query.get(name, ""))
         return default if number is None or number < least else min(number, most)
 
     async def body(self, limit: int | None = None) -> bytes:
-        """The whole body, decompressed; ``limit`` in bytes, by default the route's.
+        """Return the whole body, decompressed. ``limit`` is in bytes, by default the route's.
 
-        Raises TooLarge as soon as the limit is passed, UnsupportedMediaType for a coding that is not understood and BadRequest
-        where the body breaks off or does not decompress. A client that waits for ``100 Continue`` gets it here, after the first checks.
+        Raises TooLarge as soon as the limit is passed, UnsupportedMediaType for an unknown coding, and BadRequest for a body that
+        breaks off or does not decompress. A client that waits for ``100 Continue`` gets it here, after the first checks.
         """
         if self._body is None:
             self._body = await self._read(self.body_limit if limit is None else limit)
         return self._body
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body as it comes, for who judges it before it is whole; to be asked for once, and in place of ``body``.
+        """Yield the body as it arrives, for handlers that check it before it is complete. Call it once, and instead of ``body``.
 
-        Raises what ``body`` does, and UnsupportedMediaType for one that is packed.
+        Raises what ``body`` raises, and UnsupportedMediaType for a compressed body.
         """
         if self._coding() not in _PLAIN:
-            raise UnsupportedMediaType("A packed body is not taken here; send it without a Content-Encoding")
-        await self._let_come(self.body_limit)
+            raise UnsupportedMediaType("A compressed body is not accepted here; send it without a Content-Encoding")
+        await self._check_length(self.body_limit)
         async for piece in self._pieces(self.body_limit):
             yield piece
 
     async def json(self) -> Any:
-        """The body as JSON. Raises BadRequest where it is none."""
+        """Return the body as a JSON tree. Raises BadRequest for invalid JSON."""
         try:
             return orjson.loads(await self.body())
         except orjson.JSONDecodeError as error:
             raise BadRequest(f"The body is not JSON: {error}") from error
 
     async def model(self, model: type[Model]) -> Model:
-        """The body as an object of ``model``.
+        """Return the body as an object of ``model``.
 
-        Raises BadRequest where it is no JSON. A body against the model is Invalid (422) in the resource API and BadRequest (400) in
-        the classic one, as their clients know it; both carry a cause for each fault.
+        Raises BadRequest for invalid JSON. A body that does not match the model is Invalid (422) in the resource API and BadRequest
+        (400) in the classic API, as their clients expect; both have a cause for each fault.
         """
         try:
             return model.model_validate_json(await self.body())
@@ -179,7 +176,7 @@ class Call:
             raise kind(f"The body does not fit: {text}", causes=causes) from error
 
     async def fields(self, model: type[Model], *, fault: str, message_id: str | None = None) -> Model:
-        """The body as an object of ``model``, where every fault of it is told in one text. Raises BadRequest; the log has the causes."""
+        """Return the body as an object of ``model``. Raises BadRequest with the text ``fault`` for any fault; the log has the causes."""
         try:
             return model.model_validate_json(await self.body())
         except ValidationError as error:
@@ -190,11 +187,11 @@ class Call:
     async def _read(self, limit: int) -> bytes:
         coding = self._coding()
         if coding not in CODINGS | _PLAIN:
-            raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not understood; send gzip, deflate, zstd or none")
-        await self._let_come(limit)
+            raise UnsupportedMediaType(f"A body in Content-Encoding {coding!r} is not supported; send gzip, deflate, zstd or none")
+        await self._check_length(limit)
         unpacker = Unpacker(coding) if coding in CODINGS else None
         try:
-            body = await self._sent(limit) if unpacker is None else await self._unpacked(unpacker, limit)
+            body = await self._as_sent(limit) if unpacker is None else await self._decompressed(unpacker, limit)
         except FAULTS as error:
             raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
         if unpacker is not None and not unpacker.is_complete:
@@ -204,31 +201,31 @@ class Call:
     def _coding(self) -> str:
         return self.headers.get(hdrs.CONTENT_ENCODING, "").lower()
 
-    async def _let_come(self, limit: int) -> None:
-        """Raises TooLarge for a body whose length is told; who waits for a word to send it gets that."""
+    async def _check_length(self, limit: int) -> None:
+        """Raise TooLarge for a too large ``Content-Length``; else send ``100 Continue`` to a client that waits for it."""
         request = self._request
         if (request.content_length or 0) > limit:
             raise _too_large(limit)
         if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version >= HttpVersion11:
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            request.writer.output_size = 0  # aiohttp takes a count above zero for an answer that has begun
+            request.writer.output_size = 0  # For aiohttp a count above zero means that the response has begun.
 
-    async def _sent(self, limit: int) -> bytes:
-        """The body as it came. Raises TooLarge as soon as the limit is passed."""
+    async def _as_sent(self, limit: int) -> bytes:
+        """Return the body as it was sent. Raises TooLarge as soon as the limit is passed."""
         body = bytearray()
         async for piece in self._pieces(limit):
             body += piece
         return bytes(body)
 
-    async def _unpacked(self, unpacker: Unpacker, limit: int) -> bytes:
-        """What comes out of the body. Raises TooLarge as soon as that, or the body itself, passes the limit."""
+    async def _decompressed(self, unpacker: Unpacker, limit: int) -> bytes:
+        """Return the decompressed body. Raises TooLarge as soon as it, or the compressed body, passes the limit."""
         body = bytearray()
         async for piece in self._pieces(limit):
             for unpacked in unpacker.unpack(piece):
                 body += unpacked
                 if len(body) > limit:
                     raise _too_large(limit)
-                await asyncio.sleep(0)  # others have their turn, however much there is to unpack
+                await asyncio.sleep(0)  # Other requests get their turn even while a large body is decompressed.
         return bytes(body)
 
     async def _pieces(self, limit: int) -> AsyncIterator[bytes]:
@@ -247,11 +244,12 @@ class Call:
 
 
 def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:
+    """Return the caller of one request, as recorded in the audit."""
     return Actor(identity.uid, identity.login, identity.org_id, address, request_id, trace_id)
 
 
 def user_only(call: Call, *, lacks: str = "such data") -> int:
-    """The caller's number as a user. Raises Forbidden, naming the route and what others lack, where a token or key asks."""
+    """Return the caller's user id. Raises Forbidden for tokens and keys; ``lacks`` names the data that they do not have."""
     if call.identity.kind is not Caller.USER:
         raise Forbidden(f"{call.template} is about a signed-in user; a token or key has no {lacks}")
     return call.identity.user_id
@@ -262,9 +260,9 @@ def _too_large(limit: int) -> TooLarge:
 
 
 def parse_integer(text: str) -> int | None:
-    """The number that ``text`` is: ASCII digits, perhaps after a sign, within 64 bits. None for anything else.
+    """Return the 64-bit integer that ``text`` holds in ASCII digits, with an optional sign, or None.
 
-    ``int()`` alone would take blanks, underscores and digits of other scripts.
+    ``int()`` alone would accept blanks, underscores and digits of other scripts.
     """
     if _INTEGER.fullmatch(text) is None:
         return None

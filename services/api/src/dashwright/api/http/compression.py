@@ -1,4 +1,4 @@
-"""Answers compressed for clients that ask for it: whole where they are whole, piece by piece where they come in pieces."""
+"""Compression of responses, whole or piece by piece. zstd is from the standard library (Python 3.14+), else backports.zstd."""
 
 import asyncio
 import sys
@@ -14,13 +14,13 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["LEAST", "coding_of", "compressed", "zstd"]
+__all__ = ["LEAST", "compressed", "preferred_coding", "zstd"]
 
 LEAST: Final = 1024
-"""Bytes of a body below which nothing is gained."""
+"""Bytes of the smallest body that is compressed; below, it saves nothing."""
 
 _NOTICED: Final = 64 * 1024
-"""Bytes whose compression is noticed by others."""
+"""Bytes from which compression runs in a thread: on the event loop it would delay other requests noticeably."""
 
 _PREFERRED: Final = ("zstd", "gzip")
 _LEVEL: Final = 1
@@ -33,24 +33,22 @@ class _Packer(Protocol):
     def flush(self) -> bytes: ...
 
 
-async def compressed(answer: Response, accept: str) -> Response:
-    """An answer that may be compressed, in the coding that an ``Accept-Encoding`` header likes best of those there are, or as it is.
-
-    It says that it depends on the header, whatever becomes of it.
-    """
-    vary = ", ".join(filter(None, (answer.headers.get("Vary", ""), "Accept-Encoding")))
-    answer = answer._replace(headers={**answer.headers, "Vary": vary})
-    coding = coding_of(accept)
-    if coding is None or (isinstance(answer.body, bytes) and len(answer.body) < LEAST):
-        return answer
-    packer, headers = _packer(coding), {**answer.headers, "Content-Encoding": coding}
-    if not isinstance(answer.body, bytes):
-        return answer._replace(body=_pieces(packer, answer.body), headers=headers)
-    return answer._replace(body=await _packed(packer, answer.body) + packer.flush(), headers=headers)
+async def compressed(response: Response, accept: str) -> Response:
+    """Return a response in the coding that an ``Accept-Encoding`` header prefers, or unchanged but for its ``Vary`` header."""
+    # Caches must keep the variants apart, whichever is sent now.
+    vary = ", ".join(filter(None, (response.headers.get("Vary", ""), "Accept-Encoding")))
+    response = response._replace(headers={**response.headers, "Vary": vary})
+    coding = preferred_coding(accept)
+    if coding is None or (isinstance(response.body, bytes) and len(response.body) < LEAST):
+        return response
+    packer, headers = _packer(coding), {**response.headers, "Content-Encoding": coding}
+    if not isinstance(response.body, bytes):
+        return response._replace(body=_pieces(packer, response.body), headers=headers)
+    return response._replace(body=await _packed(packer, response.body) + packer.flush(), headers=headers)
 
 
-def coding_of(accept: str) -> str | None:
-    """The coding that a client likes best; None where it takes none of those there are."""
+def preferred_coding(accept: str) -> str | None:
+    """Return the available coding that a client prefers, or None if it accepts none of them."""
     weights = {item.name: item.weight for item in ranges(accept)} if accept else {}
     rest = weights.get("*", 0.0)
     best = max(_PREFERRED, key=lambda coding: weights.get(coding, rest))

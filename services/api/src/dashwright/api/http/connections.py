@@ -1,4 +1,4 @@
-"""How many connections one address may hold, and how many of them without a request."""
+"""Limits on the connections of one address, and on those without a request."""
 
 from collections import Counter
 from typing import Final
@@ -6,16 +6,17 @@ from typing import Final
 from dashwright.api.http.addresses import PEERS, Addresses, client_network
 
 MOST_UNFINISHED: Final = 1024
-"""Connections of one address that have sent no whole request head."""
+"""Connections of one address that may be open without a complete request head."""
 
 
 class ConnectionLimiter:
-    """Counts the connections of each address, of ``most`` at most. Connections of this machine and of ``proxies`` are not counted.
-
-    Those without a request are counted for this machine, too.
-    """
+    """Counter of connections by network of the client."""
 
     def __init__(self, most: int, proxies: Addresses = PEERS, *, most_unfinished: int = MOST_UNFINISHED) -> None:
+        """Limit each network to ``most`` connections, and to ``most_unfinished`` without a request.
+
+        The first limit does not apply to this machine and to trusted ``proxies``, the second one not to trusted proxies.
+        """
         self._most = most
         self._most_unfinished = most_unfinished
         self._proxies = proxies
@@ -23,9 +24,10 @@ class ConnectionLimiter:
         self._unfinished: Counter[str] = Counter()
 
     def admit(self, peer: str) -> bool:
-        """Count a new connection, which has no request yet. Return whether the address may have it; one that may not is not counted."""
+        """Count a new connection, and return True; return False, without counting it, if the address is over its limit."""
         network = client_network(peer)
         is_counted = not self._proxies.exempts(peer)
+        # A proxy and this machine open connections for many clients, so one limit would make them block each other.
         if is_counted and self._open[network] >= self._most:
             return False
         if self._unfinished[network] >= self._most_unfinished and not self._proxies.trusts(peer):

@@ -1,6 +1,6 @@
-"""Bodies that were sent compressed, unpacked a bounded piece at a time.
+"""Decompression of request bodies in bounded steps.
 
-The listener leaves them packed: whether a coding is understood is a question of those who read a body, not of the request's head.
+The listener leaves bodies compressed: a coding that is not supported is an error only for a handler that reads the body.
 """
 
 import zlib
@@ -12,30 +12,30 @@ from dashwright.common.errors import BadRequest
 
 CODINGS: Final = frozenset({"gzip", "deflate", "zstd"})
 FAULTS: Final = (zlib.error, zstd.ZstdError)
-"""What is raised for bytes that are not in a coding."""
+"""The exceptions raised for bytes that are invalid in their coding."""
 
 MOST_FRAMES: Final = 16
-"""Frames, or members, of one body: each costs the making of a decompressor, however little it holds."""
+"""Frames, or gzip members, of one body. Each costs a new decompressor, however little data it has."""
 
 TAKEN: Final = 16 * 1024
-"""Bytes that are unpacked at once."""
+"""Compressed bytes of one step."""
 STEP: Final = 128 * 1024
-"""Bytes that come out at once."""
+"""Decompressed bytes of one step."""
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _ZLIB, _RAW = zlib.MAX_WBITS, -zlib.MAX_WBITS
 _METHOD: Final = 8
-"""The low half of the first byte of zlib's own frame, which some clients leave out of ``deflate``."""
+"""The low half of the first byte of a zlib frame, which some clients omit in ``deflate``."""
 
 _SKIPPABLE: Final = range(0x50, 0x60)
-"""The first byte of a zstd frame that holds no data."""
+"""First bytes of a zstd frame without data."""
 
 _LARGEST_WINDOW: Final = {int(zstd.DecompressionParameter.window_log_max): 25}
-"""32 MiB: as much is set aside for a frame that says it needs it, before any of it has come."""
+"""Largest zstd window, 32 MiB: the decompressor allocates the window that a frame declares before any of its data is read."""
 
 
 class _Stream(Protocol):
-    """One frame, or member. It keeps what it was given and has not unpacked."""
+    """A decompressor of one frame, or gzip member. It keeps input that it has not decompressed yet."""
 
     @property
     def eof(self) -> bool: ...
@@ -46,8 +46,8 @@ class _Stream(Protocol):
     def decompress(self, data: bytes, max_length: int, /) -> bytes: ...
 
 
-class _Deflated:
-    """A member in one of zlib's three forms."""
+class _ZlibStream:
+    """A member in one of the three formats of zlib."""
 
     def __init__(self, form: int) -> None:
         self._member = zlib.decompressobj(form)
@@ -65,17 +65,18 @@ class _Deflated:
 
 
 class Unpacker:
-    """Undoes one of CODINGS. Raises one of FAULTS for what is not in it, and BadRequest for a body that is cut too small."""
+    """A decompressor for a body in one of CODINGS. It raises one of FAULTS for invalid data, and BadRequest for too many frames."""
 
     def __init__(self, coding: str) -> None:
+        """Create a decompressor for ``coding``."""
         self._coding = coding
         self._stream: _Stream | None = None
         self._frames = 0
 
     def unpack(self, piece: bytes) -> Iterator[bytes]:
-        """What the next piece holds, in steps of little work: whoever shares a thread lets others have their turn between them.
+        """Yield the decompressed data of the next piece, in steps of about a millisecond.
 
-        Whoever has got more than they take is not to go on.
+        Give other tasks their turn between the steps, and stop iterating when the data exceeds the limit.
         """
         is_full = False
         while piece or is_full:
@@ -89,7 +90,7 @@ class Unpacker:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing more is needed to unpack what came so far."""
+        """True if the input so far ends with a complete frame."""
         return self._stream is None or self._stream.eof
 
     def _begin(self, first: int) -> _Stream:
@@ -97,9 +98,9 @@ class Unpacker:
         if self._frames > MOST_FRAMES:
             raise BadRequest(f"The body is more than {MOST_FRAMES} frames of {self._coding}, one after the other; send it as one")
         if self._coding == "gzip":
-            return _Deflated(_GZIP)
+            return _ZlibStream(_GZIP)
         if self._coding == "deflate":
-            return _Deflated(_ZLIB if first & 0x0F == _METHOD else _RAW)
+            return _ZlibStream(_ZLIB if first & 0x0F == _METHOD else _RAW)
         if first in _SKIPPABLE:
             raise BadRequest("The body has a skippable frame of zstd, which holds no data; leave it out")
         return zstd.ZstdDecompressor(options=_LARGEST_WINDOW)

@@ -1,4 +1,4 @@
-"""From method and path to a route: a tree over path segments, walked once per request."""
+"""Dispatch of a method and path to a route, by a tree over path segments that is walked once per request."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -18,6 +18,8 @@ class Match(NamedTuple):
 
 
 class _Endpoint:
+    """A route, with the names of its path parameters and its error shape computed in advance."""
+
     __slots__ = ("names", "route", "shape")
 
     def __init__(self, route: Route, names: tuple[str, ...]) -> None:
@@ -27,20 +29,22 @@ class _Endpoint:
 
 
 class _Node:
+    """A position in the tree, after some segments of a path."""
+
     __slots__ = ("here", "parameter", "rest", "words")
 
     def __init__(self) -> None:
-        self.words: dict[str, _Node] = {}
-        self.parameter: _Node | None = None
-        self.here: dict[str, _Endpoint] = {}
-        self.rest: dict[str, _Endpoint] = {}
+        self.words: dict[str, _Node] = {}  #: Next nodes by segment.
+        self.parameter: _Node | None = None  #: The next node for any segment.
+        self.here: dict[str, _Endpoint] = {}  #: Routes of paths that end here, by method.
+        self.rest: dict[str, _Endpoint] = {}  #: Routes that take the remainder of the path, by method.
 
 
 class Dispatcher:
-    """Finds the route of a request.
+    """The dispatcher of a route table.
 
-    At each segment a word wins over a parameter and a parameter over the remainder; where the more telling choice leads to no route
-    of the method, the next one is tried. A parameter is never empty; a remainder keeps its trailing slash, elsewhere one is ignored.
+    At each segment a word is preferred to a parameter, and a parameter to the remainder. If the preferred one leads to no route with
+    the method, the next one is tried. A parameter is never empty. A remainder keeps its trailing slash, which is ignored elsewhere.
     """
 
     def __init__(self, routes: Iterable[Route]) -> None:
@@ -49,10 +53,10 @@ class Dispatcher:
             self._add(route)
 
     def find(self, method: str, path: str) -> Match:
-        """The route for ``path`` as it stood in the request line, without query.
+        """Return the route for ``path``, which is that of the request line, without query.
 
-        HEAD is answered by GET where no route names it. Raises NotFound, MethodNotAllowed (with the allowed methods in
-        ``details["allow"]``) or BadRequest (a path that is no text).
+        The route for GET also serves HEAD, unless HEAD has a route. Raises NotFound, MethodNotAllowed (with the allowed methods in
+        ``details["allow"]``) or BadRequest (a path that is not UTF-8 text).
         """
         segments, slash = _split(path)
         allowed: set[str] = set()
@@ -80,14 +84,14 @@ class Dispatcher:
                 node = node.words.setdefault(segment.name, _Node())
         endpoints = node.rest if segments and segments[-1].is_rest else node.here
         if route.method in endpoints:
-            raise DashwrightError(f"two routes answer {route.method} {route.path}")
+            raise DashwrightError(f"two routes for {route.method} {route.path}")
         endpoints[route.method] = _Endpoint(route, tuple(segment.name for segment in segments if segment.is_parameter))
 
 
 def _search(
     node: _Node, segments: list[str], depth: int, method: str, values: list[str], allowed: set[str], slash: bool
 ) -> _Endpoint | None:
-    """Depth first, the most telling branch first. Each node is visited at most once, so the tree's size bounds the work."""
+    """Search depth first, in the order of preference. Each node is visited at most once, so the size of the tree bounds the work."""
     if depth == len(segments):
         return _choose(node.here, method, allowed)
     segment = segments[depth]
@@ -120,12 +124,13 @@ def _choose(endpoints: dict[str, _Endpoint], method: str, allowed: set[str]) -> 
 
 
 def _split(path: str) -> tuple[list[str], bool]:
-    """The decoded segments of a path, and whether a slash ended it. Decoding comes after the split, so ``%2F`` divides nothing."""
+    """Return the decoded segments of a path, and whether it ended with a slash."""
     segments = path[1:].split("/")
     slash = segments[-1] == ""
     if slash:
         segments.pop()
     if "%" in path or "\0" in path or not path.isascii():
+        # Decoding comes after the split, so that an encoded slash (%2F) is part of a segment.
         try:
             segments = [unquote(segment, errors="strict") for segment in segments]
             "".join(segments).encode()

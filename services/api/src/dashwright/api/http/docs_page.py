@@ -1,6 +1,6 @@
-"""The description as pages for people: one that lists every operation, with a filter, and one for each group of operations.
+"""HTML pages of the API's description: an index of all operations with a filter, and a page for each group of operations.
 
-They take nothing from elsewhere. The filter is the only script, which the policy of the page names; without it all is readable.
+The pages load nothing from other servers. The filter is the only script, and the Content-Security-Policy names its digest.
 """
 
 import base64
@@ -68,8 +68,8 @@ _SHOWN_WORDS: Final = 12
 """Values of an enumeration that a page lists."""
 
 
-class _Described(NamedTuple):
-    """An operation with its place."""
+class _DescribedOperation(NamedTuple):
+    """An operation with its method and path."""
 
     method: str
     path: str
@@ -116,20 +116,21 @@ def group(document: Mapping[str, Any], name: str) -> bytes:
 
 
 def slug_of(name: str) -> str:
+    """Return the name of a group as it is written in addresses."""
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
-def _groups(document: Mapping[str, Any]) -> dict[str, list[_Described]]:
-    found: dict[str, list[_Described]] = {}
+def _groups(document: Mapping[str, Any]) -> dict[str, list[_DescribedOperation]]:
+    found: dict[str, list[_DescribedOperation]] = {}
     for one in _all(document):
         found.setdefault((one.operation.get("tags") or ["Other"])[0], []).append(one)
     return dict(sorted(found.items()))
 
 
-def _all(document: Mapping[str, Any]) -> Iterator[_Described]:
+def _all(document: Mapping[str, Any]) -> Iterator[_DescribedOperation]:
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            yield _Described(method.upper(), path, operation)
+            yield _DescribedOperation(method.upper(), path, operation)
 
 
 def _page(document: Mapping[str, Any], title: str, body: str) -> bytes:
@@ -145,18 +146,18 @@ def _link_to(name: str) -> str:
     return f'<a href="#{slug_of(name)}">{escape(name)}</a>'
 
 
-def _row(name: str, one: _Described) -> str:
+def _row(name: str, one: _DescribedOperation) -> str:
     return (
         f'<li><a href="docs/{slug_of(name)}#{escape(one.identifier)}">{_place(one)}</a><span>{escape(one.operation["summary"])}</span></li>'
     )
 
 
-def _place(one: _Described) -> str:
+def _place(one: _DescribedOperation) -> str:
     shown = f"<b>{escape(one.method)}</b><code>{escape(one.path)}</code>"
     return f"<s>{shown}</s>" if one.operation.get("deprecated") else shown
 
 
-def _operation(one: _Described, document: Mapping[str, Any]) -> str:
+def _operation(one: _DescribedOperation, document: Mapping[str, Any]) -> str:
     operation = one.operation
     parts = [f'<h3 id="{escape(one.identifier)}">{_place(one)}</h3><p>{_prose(operation["summary"])}</p>']
     if operation.get("deprecated"):
@@ -193,7 +194,7 @@ def _has_example(operation: Mapping[str, Any]) -> bool:
     return any("example" in content for body in bodies for content in body.get("content", {}).values())
 
 
-def _example(one: _Described, document: Mapping[str, Any]) -> str:
+def _example(one: _DescribedOperation, document: Mapping[str, Any]) -> str:
     """Return a request as a command line, and its response."""
     path = one.path
     for parameter in one.operation.get("parameters", ()):
@@ -219,7 +220,7 @@ def _json(value: Any) -> str:
 
 
 def _prose(text: str) -> str:
-    """Return a text as HTML: with a capital letter, and with what stands between backticks as code."""
+    """Return a text as HTML, with a capital first letter and backticked words as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text[:1].upper() + text[1:]))
 
 
@@ -243,7 +244,7 @@ def _type_text(schema: Mapping[str, Any]) -> str:
 
 
 def _schema_table(name: str, schema: Mapping[str, Any]) -> str:
-    """Return a schema as HTML: what it is, and its members."""
+    """Return a schema as HTML: its description and its members."""
     head = f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3><p>{_prose(schema.get("description", ""))}</p>'
     if "properties" not in schema:
         return f"{head}<p>{_type_text(schema)}</p>"

@@ -1,4 +1,4 @@
-"""The description in the words of earlier specifications: OpenAPI 3.0, and Swagger 2.0, which older tools read."""
+"""Conversion of the description to earlier specifications for older tools: OpenAPI 3.0 and Swagger 2.0."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,7 +20,7 @@ _SECURITY_20: Final = {
 
 
 def openapi_30(document: Mapping[str, Any]) -> Schema:
-    """Return an OpenAPI 3.1 document as OpenAPI 3.0 has it. Null counts as missing, so that nothing is nullable."""
+    """Return an OpenAPI 3.1 document as OpenAPI 3.0. Null counts as missing, so that nothing is nullable."""
     info = {**document["info"], "license": {"name": document["info"]["license"]["name"]}}
     components = {name: _schema_30(schema) for name, schema in document["components"]["schemas"].items()}
     paths = {
@@ -78,7 +78,7 @@ def _parts(word: str, value: Any) -> Any:
 
 
 def swagger_20(document: Mapping[str, Any]) -> Schema:
-    """Return an OpenAPI 3.0 document as Swagger 2.0 has it; what may have one of several types may be anything there."""
+    """Return an OpenAPI 3.0 document as Swagger 2.0, where a choice of several types becomes any type."""
     return {
         "swagger": "2.0",
         "info": document["info"],
@@ -122,7 +122,7 @@ def _response_20(response: Schema) -> Schema:
 
 
 def _chosen(content: Schema) -> Schema:
-    """Return the one schema that Swagger 2.0 has room for: that of JSON, or the first."""
+    """Return the only schema that Swagger 2.0 permits for a body: that of JSON, or else the first."""
     chosen: Schema = content.get(JSON, next(iter(content.values())))["schema"]
     return chosen
 

@@ -33,7 +33,7 @@ def error_shape_of(path: str) -> ErrorShape:
 
 
 def permission_denied(*actions: str) -> Forbidden:
-    """Return the error for a caller who lacks one of the needed actions, in the words that existing clients print."""
+    """Return the error for a caller without the needed actions, in the words that existing clients print."""
     needed = actions[0] if len(actions) == 1 else f"all of {', '.join(actions)}"
     return Forbidden(f"You'll need additional permissions to perform this action. Permissions needed: {needed}", message_id=ACCESS_DENIED)
 

@@ -1,4 +1,4 @@
-"""Answers that a client may keep: their tags, and ``304 Not Modified`` for who has them already."""
+"""Responses with entity tags, and ``304 Not Modified`` for clients that have the current body."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,14 +8,14 @@ from dashwright.api.http.response import JSON, Response
 
 
 def entity_tag(body: bytes) -> str:
-    """The tag of a text: equal for equal texts only."""
+    """Return the tag of a body: 32 hexadecimal digits, equal for equal bodies only."""
     return hashlib.sha256(body).hexdigest()[:32]
 
 
 def tagged(call: Call, body: bytes, tag: str, headers: Mapping[str, str], content_type: str = JSON) -> Response:
-    """The body with its tag, or nothing where the client names the tag as one that it has.
+    """Return the body with its tag, or 304 if the client's ``If-None-Match`` names the tag.
 
-    The tag is a weak one: it is that of the text, in whatever coding the text is sent.
+    The tag is weak, since it is the same for every content coding of the body.
     """
     quoted = f'"{tag}"'
     known = {part.strip().removeprefix("W/") for part in ",".join(call.headers.getall("If-None-Match", ())).split(",")}

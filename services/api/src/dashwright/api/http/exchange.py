@@ -1,4 +1,7 @@
-"""One request from head to answer: trace, dispatch, identity, permission, handler, answer, log and metrics."""
+"""The exchange of one request for a response: trace, dispatch, authentication, permission, handler, log and metrics.
+
+Every error ends here: it becomes a response in the error shape of the route, or an HTML page for a browser.
+"""
 
 import asyncio
 import re
@@ -41,22 +44,23 @@ _FOREIGN: Final = frozenset({NOT_A_MEMBER, ORGANIZATION_MISMATCH})
 
 
 class Refusals(Protocol):
-    """Keeps a record of refused changes: answers 401 and 403 of routes that name an audit event."""
+    """A record of refused changes: responses 401 and 403 of routes that name an audit event."""
 
-    def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None: ...
+    def note(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
+        """Record a refused change."""
 
 
-class Objects(Protocol):
-    """Knows the rules of access to single objects."""
+class ObjectAccess(Protocol):
+    """Access rules of single objects."""
 
     async def holds(self, identity: Identity, action: str) -> bool:
-        """Whether a caller may do ``action`` on any object of their organization."""
+        """Return whether a caller may do ``action`` on at least one object of their organization."""
         ...
 
 
 @dataclass(slots=True)
 class _Outcome:
-    """What the log and the metrics tell of a request, filled in as it becomes known."""
+    """Data of a request for the log and the metrics, set as it becomes known."""
 
     request_id: str
     trace_id: str
@@ -69,13 +73,14 @@ class _Outcome:
 
 
 class RequestMetrics:
-    """Counts answers. The labels are the route's template, never the path, so their number is bounded by the route table."""
+    """Metrics of requests, labelled with the template of the route. The route table bounds the number of labels; paths would not."""
 
     def __init__(self) -> None:
         self._counter = lru_cache(maxsize=4096)(_counter)
         self._histogram = lru_cache(maxsize=1024)(_histogram)
 
     def count(self, template: str, method: str, status: int, seconds: float) -> None:
+        """Count a response that took ``seconds``."""
         self._counter(template, method, status).inc()
         self._histogram(template).observe(seconds)
 
@@ -89,10 +94,7 @@ def _histogram(template: str) -> Histogram:
 
 
 class Exchange:
-    """Answers requests. ``deadlines`` bound the time to the start of an answer; a streamed body may take as long as it likes.
-
-    ``identified`` is called with each caller, in the task of their request. ``headers`` come with every response.
-    """
+    """The handler of all requests of a listener."""
 
     def __init__(
         self,
@@ -103,11 +105,16 @@ class Exchange:
         running: InFlightRequests,
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
-        objects: Objects | None = None,
+        objects: ObjectAccess | None = None,
         origins: OriginPolicy = OWN,
         headers: Mapping[str, str] = SAFE_HEADERS,
         identified: Callable[[Identity], None] = lambda _: None,
     ) -> None:
+        """Create the handler.
+
+        ``deadlines`` limit the time to the start of a response; a streamed body may take any time. ``identified`` is called with
+        each caller, in the task of the request. Every response has ``headers``.
+        """
         self._identified = identified
         self._headers = headers
         self._refusals = refusals
@@ -119,10 +126,11 @@ class Exchange:
         self._authenticator = authenticator
         self._sender = sender
         self._deadlines = deadlines
-        self._measures = RequestMetrics()
-        self._access_log = log.bind()  # the module's logger would be bound anew for each line
+        self._metrics = RequestMetrics()
+        self._access_log = log.bind()  # Bound once: structlog binds a module's logger again for each event.
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Return the response to a request after it was sent."""
         self._running.begin()
         try:
             response = await self._exchange(request)
@@ -141,16 +149,16 @@ class Exchange:
         outcome = _Outcome(request_id, trace.trace_id)
         path = _path(request)
         bind_contextvars(request_id=request_id, method=request.method, path=_printable(path))
-        answer = await self._answer(request, path, outcome)
-        outcome.status = answer.status
-        response = await self._respond(request, answer, outcome)
+        response = await self._respond_to(request, path, outcome)
+        outcome.status = response.status
+        sent = await self._send(request, response, outcome)
         seconds = time.perf_counter() - outcome.started
-        self._measures.count(outcome.template, request.method, outcome.status, seconds)
-        tell = self._access_log.debug if outcome.is_routine and outcome.status < 400 else self._access_log.info
-        tell("request_answered", route=outcome.template, status=outcome.status, ms=round(seconds * 1000, 3))
-        return response
+        self._metrics.count(outcome.template, request.method, outcome.status, seconds)
+        log_request = self._access_log.debug if outcome.is_routine and outcome.status < 400 else self._access_log.info
+        log_request("request_completed", route=outcome.template, status=outcome.status, ms=round(seconds * 1000, 3))
+        return sent
 
-    async def _answer(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Response:
+    async def _respond_to(self, request: web.BaseRequest, path: str, outcome: _Outcome) -> Response:
         match, failure = None, None
         outcome.shape = error_shape_of(path)
         try:
@@ -172,15 +180,15 @@ class Exchange:
         except Exception:
             log.exception("request_failed")
             refusal = DashwrightError("unexpected")
-        answer = error_response(refusal, outcome.shape, outcome.trace_id, failure=failure)
+        response = error_response(refusal, outcome.shape, outcome.trace_id, failure=failure)
         if html.is_wanted(request.headers.get("Accept", "")):
-            return html.error_page(refusal, answer, outcome.trace_id)
-        return answer
+            return html.error_page(refusal, response, outcome.trace_id)
+        return response
 
     def _note_refusal(self, request: web.BaseRequest, match: Match, status: int, outcome: _Outcome) -> None:
         if self._refusals is not None and match.route.audit is not None:
             actor = actor_of(outcome.caller, self._address(request), outcome.request_id, outcome.trace_id)
-            self._refusals.note(actor, match.route.audit, org_id=_concerned(match, outcome.caller), status=status)
+            self._refusals.note(actor, match.route.audit, org_id=_refused_org(match, outcome.caller), status=status)
 
     async def _handle(self, request: web.BaseRequest, match: Match, outcome: _Outcome) -> Response:
         task = asyncio.current_task()
@@ -191,7 +199,7 @@ class Exchange:
         except asyncio.CancelledError as error:
             if not self._deadlines.is_over(task):
                 raise
-            raise DeadlineExceeded(f"No answer within {self._deadlines.seconds:g} seconds; ask for less, or try again") from error
+            raise DeadlineExceeded(f"No response within {self._deadlines.seconds:g} seconds; request less data, or retry") from error
         finally:
             self._deadlines.end(task)
 
@@ -222,7 +230,7 @@ class Exchange:
         return self._addresses.of(request.remote, request.headers.getall("X-Forwarded-For", ()))
 
     async def _identify(self, request: web.BaseRequest, match: Match, address: str) -> Identity:
-        """The caller, in the organization of the path's namespace or else of the header."""
+        """Return the caller, in the organization of the path's namespace or else of the header."""
         given = request.headers.getall("Authorization", ())
         if len(given) != 1 or not given[0]:
             raise Unauthorized("Unauthorized")
@@ -238,7 +246,7 @@ class Exchange:
         return identity
 
     async def _evaluate(self, identity: Identity, match: Match) -> Identity:
-        """The caller as the route's permission looks at them, once they have it."""
+        """Return the caller in the view of the route's permission. Raises Forbidden if they do not have it."""
         needs = match.route.needs
         if not isinstance(needs, Permission):
             return identity
@@ -260,10 +268,10 @@ class Exchange:
             raise permission_denied(needs.action)
         return evaluated
 
-    async def _respond(self, request: web.BaseRequest, answer: Response, outcome: _Outcome) -> web.StreamResponse:
+    async def _send(self, request: web.BaseRequest, response: Response, outcome: _Outcome) -> web.StreamResponse:
         headers = {"Server": SERVER, "X-Request-Id": outcome.request_id, **self._headers}
         try:
-            return await self._sender.send(request, answer, headers, self._owner(request, outcome.caller))
+            return await self._sender.send(request, response, headers, self._owner(request, outcome.caller))
         except DashwrightError as error:
             log.warning("response_refused", error=error.message, code=error.code)
             refusal = error_response(error, outcome.shape, outcome.trace_id)
@@ -276,8 +284,8 @@ class Exchange:
         return ResponseOwner(client_network(self._address(request)), 0)
 
 
-def _concerned(match: Match, caller: Identity) -> int:
-    """The organization that a refused change was about; 0 where it was about none, or is a stranger's."""
+def _refused_org(match: Match, caller: Identity) -> int:
+    """Return the organization of a refused change; 0 without one, and for a caller without credentials."""
     needs = match.route.needs
     where = needs.organization if isinstance(needs, Permission) else OrganizationView.CURRENT
     if where is OrganizationView.GLOBAL or caller.kind is Caller.ANONYMOUS:
@@ -286,7 +294,7 @@ def _concerned(match: Match, caller: Identity) -> int:
 
 
 def _path(request: web.BaseRequest) -> str:
-    """The path as it stood in the request line. A proxy's absolute form names the host first."""
+    """Return the path of the request line. The absolute form, which proxies use, has the host before it."""
     raw = request.raw_path
     if not raw.startswith("/"):
         return request.rel_url.raw_path
@@ -298,7 +306,7 @@ def _printable(path: str) -> str:
 
 
 def _header_org(request: web.BaseRequest) -> int | None:
-    """``X-Grafana-Org-Id``; what is no positive integer is ignored, as existing clients expect."""
+    """Return ``X-Grafana-Org-Id``, or None for anything but a positive integer, which existing clients expect to be ignored."""
     text = request.headers.get("X-Grafana-Org-Id", "")
     return int(text) or None if text.isascii() and text.isdigit() and len(text) < 19 else None
 

@@ -1,4 +1,4 @@
-"""Pages for people: their frame, and errors as pages. They have no scripts and load nothing from elsewhere."""
+"""HTML pages: their frame, and errors as pages. They have no scripts and load nothing from other servers."""
 
 from collections.abc import Mapping
 from html import escape
@@ -65,9 +65,9 @@ def is_wanted(accept: str) -> bool:
     return "text/html" in names and media.JSON not in names
 
 
-def error_page(error: DashwrightError, answer: Response, trace_id: str) -> Response:
-    """Return ``answer``, which holds ``error`` as JSON, as a page with the same status and headers."""
-    failed = answer.status >= 500
+def error_page(error: DashwrightError, response: Response, trace_id: str) -> Response:
+    """Return ``error`` as a page with the status and headers of ``response``, its JSON form."""
+    failed = response.status >= 500
     says_more = error.status != 500 and error.message != "Unauthorized"
     message = f"<p>{escape(error.message)}</p>" if says_more else ""
     hints = {
@@ -75,5 +75,5 @@ def error_page(error: DashwrightError, answer: Response, trace_id: str) -> Respo
         404: '<p>Look for it among <a href="/dashboards">all dashboards</a>.</p>',
     }
     trace = f'<p class="quiet">Trace id {escape(trace_id)}</p>' if failed else ""
-    title = _TITLES.get(answer.status, "Something went wrong" if failed else "This did not work")
-    return page(title, f"{message}{hints.get(answer.status, '')}{trace}", status=answer.status, headers=answer.headers)
+    title = _TITLES.get(response.status, "Something went wrong" if failed else "This did not work")
+    return page(title, f"{message}{hints.get(response.status, '')}{trace}", status=response.status, headers=response.headers)

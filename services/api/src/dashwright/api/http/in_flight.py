@@ -4,25 +4,27 @@ import asyncio
 
 
 class InFlightRequests:
-    """Counts requests from their head to the last byte of their answer. Once ``stopping``, each connection ends with its answer."""
+    """Counter of requests, from their head to the last byte of their response."""
 
     def __init__(self) -> None:
-        self.stopping = False
+        self.stopping = False  #: True once the server stops: each connection is closed after its response.
         self._count = 0
         self._none = asyncio.Event()
         self._none.set()
 
     def begin(self) -> None:
+        """Count a request."""
         self._count += 1
         self._none.clear()
 
     def end(self) -> None:
+        """Count the end of a request."""
         self._count -= 1
         if not self._count:
             self._none.set()
 
-    async def ended(self, seconds: float) -> bool:
-        """Waits until none is left; whether that was so in time."""
+    async def wait_until_done(self, seconds: float) -> bool:
+        """Wait until no request is in progress. Return False if that takes longer than ``seconds``."""
         try:
             async with asyncio.timeout(seconds):
                 await self._none.wait()
@@ -32,29 +34,36 @@ class InFlightRequests:
 
 
 class Deadlines:
-    """Cancels each task that has been watched for ``seconds``. All have the same limit, so the first to begin is the first due."""
+    """One time limit for many tasks, each of which is cancelled when its time is over.
+
+    One timer serves all tasks: starting a timer for each request would cost more than dispatch and authentication together.
+    """
 
     def __init__(self, seconds: float) -> None:
+        """Limit each task to ``seconds``."""
         self.seconds = seconds
+        # All have the same limit, so the order of insertion is the order of the deadlines.
         self._due: dict[asyncio.Task[object], float] = {}
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, task: asyncio.Task[object]) -> None:
+        """Start the time of a task."""
         loop = task.get_loop()
         self._due[task] = loop.time() + self.seconds
         if self._timer is None:
             self._timer = loop.call_later(self.seconds, self._sweep, loop)
 
     def is_over(self, task: asyncio.Task[object]) -> bool:
-        """Whether a watched task was cancelled for its time."""
+        """Return whether a task was cancelled because its time was over."""
         return task not in self._due
 
     def end(self, task: asyncio.Task[object]) -> None:
-        """Stops watching, and takes a cancellation for its time back: the task goes on."""
+        """Stop the time of a task. A cancellation because of it is undone, so that the task can respond."""
         if self._due.pop(task, None) is None:
             task.uncancel()
 
     def close(self) -> None:
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

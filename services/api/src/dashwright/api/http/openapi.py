@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of a route table: what each route takes, what it answers, and who may call it."""
+"""The OpenAPI 3.1 document of a route table: requests, responses and needed permissions of each route."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
@@ -21,7 +21,7 @@ SECURITY: Final[Mapping[str, Any]] = {
 
 
 class Example(NamedTuple):
-    """The body of a request and that of its response, None where there is none, and the parameters of the path."""
+    """Bodies of a request and its response (None: without body), and the parameters of the path."""
 
     request: Any
     response: Any
@@ -85,8 +85,8 @@ def _named(operation: Operation) -> Iterable[tuple[Any, Mode]]:
     """Return the types of the bodies of an operation."""
     for content in _contents(operation.request):
         yield content.schema, "validation"
-    for answer in operation.responses.values():
-        for content in _contents(answer):
+    for response in operation.responses.values():
+        for content in _contents(response):
             yield content.schema, "serialization"
 
 
@@ -145,10 +145,10 @@ def _body(described: Any, schemas: Schemas, mode: Mode) -> Schema:
 
 def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
     responses: dict[int, Schema] = {}
-    for status, answer in operation.responses.items():
+    for status, response in operation.responses.items():
         responses[status] = {"description": HTTPStatus(status).phrase}
-        if answer is not None:
-            responses[status]["content"] = _body(answer, schemas, "serialization")
+        if response is not None:
+            responses[status]["content"] = _body(response, schemas, "serialization")
     component = "Status" if route.error_shape is ErrorShape.STATUS else "Error"
     content = {JSON: {"schema": {"$ref": f"{REFERENCE}{component}"}}}
     for status in _errors(route, operation):
@@ -157,7 +157,7 @@ def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
 
 
 def _errors(route: Route, operation: Operation) -> set[int]:
-    """The statuses of failures, beside those that an operation names itself."""
+    """Return the statuses of errors, in addition to those that an operation lists."""
     found = {400, 500, *operation.errors}
     if route.needs is not Access.PUBLIC:
         found |= {401, 429}

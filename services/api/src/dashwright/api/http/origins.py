@@ -1,7 +1,8 @@
-"""Which sites may send requests: the names of this server, and the pages that browsers load from it.
+"""Checks of the ``Host`` and the origin of requests.
 
-A browser adds a password that it knows to every request for its server, whichever page asks for it. Two kinds of pages must not profit
-from that: those of other sites (cross-site request forgery), and those whose name an attacker lets point to this server (DNS rebinding).
+A browser adds a known password to every request for its server, regardless of the page that causes it. Two kinds of pages must not
+profit from that: pages of other sites (cross-site request forgery), and pages whose host name an attacker points to this server
+(DNS rebinding).
 """
 
 import ipaddress
@@ -26,13 +27,13 @@ _FORMS: Final = frozenset({"application/x-www-form-urlencoded", "multipart/form-
 
 
 class TrustedHosts:
-    """The host names that this server is called by.
+    """The host names of this server.
 
-    Addresses and ``localhost`` are always trusted: rebinding needs a name that an attacker controls. ``own`` are names, ``listed`` the
-    entries of the setting.
+    Addresses and ``localhost`` are always trusted: rebinding needs a name that an attacker controls.
     """
 
     def __init__(self, own: Iterable[str] = (), listed: Iterable[str] = ()) -> None:
+        """Trust the ``own`` names of the server, and the entries ``listed`` by the setting ``TRUSTED_HOSTS``."""
         entries = frozenset(listed)
         self._own = frozenset(name.lower() for name in own) | {"localhost"}
         self._is_any = ANY_HOST in entries
@@ -44,12 +45,10 @@ class TrustedHosts:
 
 
 class OriginPolicy:
-    """The rules for the ``Host`` of every request, and for the origin of those that change something.
-
-    ``public_origin`` is the scheme, name and port that browsers see where a proxy calls this server by another name.
-    """
+    """The rules for the ``Host`` of every request, and for the origin of requests that change something."""
 
     def __init__(self, hosts: TrustedHosts, public_origin: str = "") -> None:
+        """Create the rules; ``public_origin`` has the scheme, name and port in browsers if a proxy uses another name for this server."""
         self._hosts = hosts
         self._public_origin = public_origin.lower()
 
@@ -100,13 +99,13 @@ class OriginPolicy:
 
 
 OWN: Final = OriginPolicy(TrustedHosts())
-"""The policy of a server that has no name but its addresses and ``localhost``."""
+"""The policy of a server without a name other than its addresses and ``localhost``."""
 
 
 def _check_media_type(headers: MultiMapping[str]) -> None:
     """Raise UnsupportedMediaType for a body that a form of any site can send, where a browser sends it.
 
-    Programs may send such a type without a thought, as ``curl -d`` does, and no page can make them.
+    Other programs send such types by default, as ``curl -d`` does, and a page cannot cause their requests.
     """
     named = headers.get("Content-Type", "").partition(";")[0].strip().lower()
     if named in _FORMS and _is_browser(headers):
@@ -114,14 +113,14 @@ def _check_media_type(headers: MultiMapping[str]) -> None:
 
 
 def _is_browser(headers: MultiMapping[str]) -> bool:
-    """Return whether a browser sent the request: all name Mozilla, also those too old to send ``Origin`` or ``Sec-Fetch-Site``."""
+    """Return whether a browser sent the request. All name Mozilla, including those that send no ``Origin`` or ``Sec-Fetch-Site``."""
     return "Origin" in headers or "Sec-Fetch-Site" in headers or headers.get("User-Agent", "").startswith("Mozilla/")
 
 
 def _other_site(site: str) -> Forbidden:
     return Forbidden(
         f"A page of another site ({site[:100]}) may not change anything here; send the request from a program or from a page of this "
-        "server, and set DASHWRIGHT_PUBLIC_URL where a proxy changes the Host"
+        "server, and set DASHWRIGHT_PUBLIC_URL if a proxy changes the Host"
     )
 
 

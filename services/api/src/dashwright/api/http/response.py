@@ -1,4 +1,4 @@
-"""What a handler returns: a status, a body that is encoded already or comes in pieces, and headers."""
+"""The response of a handler: a status, a body that is encoded or comes in pieces, and headers."""
 
 from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
@@ -10,7 +10,7 @@ from pydantic import BaseModel
 JSON: Final = "application/json"
 
 StreamedBody: TypeAlias = AsyncIterator[bytes]
-"""A body in pieces, each sent as it comes. It is closed when the answer ends, however it ends."""
+"""A body in pieces, each sent as it comes. It is closed when the response ends, also after a failure."""
 
 
 _NONE: Final[Mapping[str, str]] = MappingProxyType({})
@@ -21,34 +21,32 @@ NO_STORE: Final[Mapping[str, str]] = MappingProxyType({"Cache-Control": "no-stor
 """Headers of a response that holds a secret."""
 
 STREAM_BYTES: Final = 512 * 1024
-"""Bytes that a streamed body keeps in memory unless it says more: a few pieces of a worker's response."""
+"""Bytes that a streamed body keeps in memory by default: a few pieces of a worker's response."""
 
 
 class Response(NamedTuple):
-    """A body that is ``endless`` is ended by a stop of the server, as if its source had ended; others are sent to their end.
-
-    ``may_compress``: the body is text, holds no secret beside what its reader may choose, and nobody waits for its first pieces.
-    ``holds``: the bytes that a body in pieces keeps in memory while it is sent; those of an ``endless`` one are counted by piece.
-    """
+    """The response of a handler."""
 
     status: int = 200
     body: bytes | StreamedBody = b""
     content_type: str = JSON
     headers: Mapping[str, str] = _NONE
-    endless: bool = False
+    endless: bool = False  #: A stop of the server ends the body, as if its source had ended. Other bodies are sent to their end.
+    #: The body may be compressed. Not for a body with a secret next to text that a caller chooses, whose compressed size would reveal
+    #: the secret, nor for one whose first pieces the client waits for.
     may_compress: bool = False
-    holds: int = STREAM_BYTES
+    holds: int = STREAM_BYTES  #: Bytes that a body in pieces keeps in memory. Those of an endless body are counted by piece.
 
     @property
     def size(self) -> int:
-        """The bytes that are in memory until the response is sent."""
+        """The number of bytes in memory until the response is sent."""
         if isinstance(self.body, bytes):
             return len(self.body)
         return 0 if self.endless else self.holds
 
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """JSON of a value, which may hold models at any depth. A model's members are written by their aliases, and never as null."""
+    """Return a value as JSON. Models in it, at any depth, are written by their aliases, without null members."""
     if isinstance(value, BaseModel):
         body = value.model_dump_json(by_alias=True, exclude_none=True).encode()
     else:
@@ -57,7 +55,7 @@ def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | No
 
 
 def message_response(message: str, status: int = 200) -> Response:
-    """The classic API's answer where there is nothing to return: ``{"message": …}``."""
+    """Return ``{"message": …}``, the classic API's response without other data."""
     return json_response({"message": message}, status)
 
 
@@ -70,6 +68,6 @@ def _plain(value: Any) -> Any:
 def legacy_500_response(message: str) -> Response:
     """Return ``{"message"}`` with status 500, by which existing clients recognise some unknown objects.
 
-    Raised as an error it would be logged, and its text hidden.
+    An exception with this status would be logged, and its text hidden.
     """
     return message_response(message, 500)

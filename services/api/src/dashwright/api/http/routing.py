@@ -1,4 +1,4 @@
-"""The route table as frozen data: what a handler answers, what it needs, and what the API's description says of it."""
+"""The route table as frozen data: the handler of each route, its permission, and its description."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,10 +20,10 @@ CURRENT_ORG: Final = "current_org"
 
 
 class Access(Enum):
-    """Needs that are no permission: nothing at all, or only a valid credential."""
+    """The access to a route that needs no permission."""
 
-    PUBLIC = "public"
-    SIGNED_IN = "signed-in"
+    PUBLIC = "public"  #: Without credentials.
+    SIGNED_IN = "signed-in"  #: With any valid credentials.
 
 
 PUBLIC: Final = Access.PUBLIC
@@ -31,22 +31,22 @@ SIGNED_IN: Final = Access.SIGNED_IN
 
 
 class OrganizationView(Enum):
-    """As whom a caller is looked at: in the current organization of the request, or globally, as a member of none."""
+    """The view of the caller that a permission is checked in."""
 
-    CURRENT = "current"
-    GLOBAL = "global"
+    CURRENT = "current"  #: As a member of the request's current organization.
+    GLOBAL = "global"  #: Without an organization.
 
 
 @dataclass(frozen=True, slots=True)
 class OrganizationInPath:
-    """The organization that a parameter of the path names. ``fault`` is the text of the 400 where that is no integer."""
+    """The view of the caller in the organization that a path parameter names."""
 
     parameter: str
-    fault: str
+    fault: str  #: Text of the 400 for a value that is not an integer.
     message_id: str | None = None
 
     def organization_id(self, parameters: Mapping[str, str]) -> int:
-        """Raises BadRequest."""
+        """Return the id of the organization. Raises BadRequest for a value that is not an integer."""
         number = parse_integer(parameters[self.parameter])
         if number is None:
             raise BadRequest(self.fault, message_id=self.message_id)
@@ -55,24 +55,22 @@ class OrganizationInPath:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """An action, and the scope it is needed on: ``*``, or a template over the path's parameters as they were sent.
-
-    In a template (``dashboards:uid:{uid}``) ``{current_org}`` is the caller's organization. ``organization`` is the organization whose view
-    of the caller counts. ``any_scope``: the action on anything will do, and the handler narrows down what it shows or changes.
-    ``by_object``: so will a rule of access that allows it on some folder or what lies in one.
-    """
+    """The permission that a route needs."""
 
     action: str
+    #: Scope of the action: ``*``, or a template over the path parameters as they were sent (``dashboards:uid:{uid}``).
+    #: ``{current_org}`` is the caller's organization.
     scope: str = "*"
     organization: OrganizationView | OrganizationInPath = OrganizationView.CURRENT
-    any_scope: bool = False
-    by_object: bool = False
+    any_scope: bool = False  #: The action on any scope suffices; the handler restricts what it returns or changes.
+    by_object: bool = False  #: An access rule that permits the action on some folder or object suffices, too.
 
     def scope_for(self, parameters: Mapping[str, str], current_org: int) -> str:
+        """Return the scope for the parameters of one request."""
         return self.scope.format_map({**parameters, CURRENT_ORG: current_org}) if "{" in self.scope else self.scope
 
     def check(self, names: Iterable[str]) -> None:
-        """Raises DashwrightError where the scope or the organization asks for a parameter that the path, having ``names``, lacks."""
+        """Raise DashwrightError if the scope or the organization refers to a path parameter that is not in ``names``."""
         parameters = dict.fromkeys(names, "")
         try:
             self.scope_for(parameters, 1)
@@ -84,14 +82,11 @@ class Permission:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A documented body: a type that pydantic describes or a JSON Schema (None: anything), and its media types.
+    """A documented body."""
 
-    ``optional``: a request may come without it.
-    """
-
-    schema: Any = None
-    types: tuple[str, ...] = (JSON,)
-    optional: bool = False
+    schema: Any = None  #: A type that pydantic describes, or a JSON Schema; None: anything.
+    types: tuple[str, ...] = (JSON,)  #: Media types.
+    optional: bool = False  #: A request may omit the body.
 
 
 BINARY: Final[Mapping[str, str]] = MappingProxyType({"type": "string", "format": "binary"})
@@ -100,22 +95,21 @@ BINARY: Final[Mapping[str, str]] = MappingProxyType({"type": "string", "format":
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What the OpenAPI document says of a route.
+    """The description of a route in the OpenAPI document.
 
-    ``request`` and ``responses`` hold Content, several of them where the media types differ in their schema, or a type for JSON of that
-    type; ``responses`` maps each status to that, or to None for an answer without body. ``query`` says what each parameter of the query
-    is for, ``parameters`` the type of those parameters of path and query that are no text (``int``, ``bool``, ``list[str]`` for one
-    that may be repeated). ``errors`` are the statuses from 400 on that do not follow from the route itself: of a guarded route 401 and
-    403, of one with a body 413 and 415, and 400, 429 and those of failures always do.
+    A body is a type (JSON of that type), a Content, or a tuple of Content if its schema depends on the media type.
     """
 
     id: str
     summary: str
     tag: str = ""
-    request: Any = None
-    responses: Mapping[int, Any] = field(default_factory=dict)
-    query: Mapping[str, str] = field(default_factory=dict)
+    request: Any = None  #: The body of the request.
+    responses: Mapping[int, Any] = field(default_factory=dict)  #: The body by status; None for a response without body.
+    query: Mapping[str, str] = field(default_factory=dict)  #: Purpose of each query parameter.
+    #: Types of parameters of path and query that are not texts, such as ``int``; ``list[str]`` for one that may be repeated.
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    #: Statuses from 400 on, apart from those that follow from the route: 400, 429 and internal failures for all, 401 and 403 with a
+    #: permission, 413 and 415 with a body.
     errors: tuple[int, ...] = ()
     description: str = ""
     deprecated: bool = False
@@ -124,7 +118,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """One part of a path template: a word, a parameter (``{name}``) or the remainder of the path (``{name:rest}``)."""
+    """A part of a path template: a word, a parameter (``{name}``) or the remainder of the path (``{name:rest}``)."""
 
     name: str
     is_parameter: bool = False
@@ -133,25 +127,19 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method on one path template.
-
-    ``shape`` is the error shape, by default that of the path. ``body_limit`` is in bytes, packed and unpacked. ``failure``, where
-    given, is the text the interface prescribes for every failure of ours: all errors of status 500 and above then answer 500 with it.
-    ``is_routine``: asked every few seconds by machines, and not worth a line in the log while all is well. ``audit`` names the event
-    that a change by this route is on record as. ``takes_weak_passwords``: a caller whose password must be changed first may use the route.
-    """
+    """A method on a path template."""
 
     method: str
     path: str
     handler: Handler
     needs: Access | Permission
     operation: Operation | None = None
-    shape: ErrorShape | None = None
-    body_limit: int = MEBIBYTE
-    failure: str | None = None
-    is_routine: bool = False
-    audit: str | None = None
-    takes_weak_passwords: bool = False
+    shape: ErrorShape | None = None  #: None: the shape of the path.
+    body_limit: int = MEBIBYTE  #: Bytes of the body, compressed and decompressed.
+    failure: str | None = None  #: Text that the specification prescribes for internal failures; they are then all status 500.
+    is_routine: bool = False  #: Machines request it every few seconds; successes are not logged.
+    audit: str | None = None  #: Audit event of a change by this route.
+    takes_weak_passwords: bool = False  #: Callers whose password must be changed may use it.
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
@@ -167,12 +155,13 @@ class Route:
 
     @property
     def error_shape(self) -> ErrorShape:
+        """The error shape of the route, by default that of its path."""
         return self.shape or error_shape_of(self.path)
 
 
 @lru_cache(1024)
 def parse(template: str) -> tuple[Segment, ...]:
-    """The segments of a path template. Raises DashwrightError for one that is not readable."""
+    """Return the segments of a path template. Raises DashwrightError for an invalid one."""
     if not template.startswith("/"):
         raise DashwrightError(f"path template {template!r} must start with a slash")
     parts = [] if template == "/" else template[1:].split("/")

@@ -1,4 +1,4 @@
-"""The JSON Schemas of models, as the OpenAPI document has them: one component for each model, by the model's name."""
+"""JSON Schemas of models for the OpenAPI document: a component for each model, by the model's name."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
@@ -17,17 +17,17 @@ Mode: TypeAlias = Literal["validation", "serialization"]
 REFERENCE: Final = "#/components/schemas/"
 
 _LEFT_OUT: Final = frozenset({"title", "ge", "gt", "le", "lt"})
-"""Names of models, and bounds beside a validator, which pydantic writes in words of its own."""
+"""Keywords that are dropped: names of models, and bounds that pydantic writes in addition to those of a validator."""
 
 _SMALLEST_32, _LARGEST_32 = -(2**31), 2**31 - 1
 _SMALLEST_64, _LARGEST_64 = -(2**63), 2**63 - 1
 
 
 class Schemas:
-    """The schemas of everything that operations name; ``components`` holds what they refer to."""
+    """The schemas of all types in operations; ``components`` holds the schemas that they refer to."""
 
     def __init__(self, wanted: Iterable[tuple[Any, Mode]]) -> None:
-        """Asks pydantic once for all types, so that two models of one name show: each gets the path of its module."""
+        """Generate the schemas of all types in one call, so that pydantic adds the module path to models of the same name."""
         self._keys: dict[int, str] = {}
         adapters: dict[tuple[str, Mode], TypeAdapter[Any]] = {}
         for described, mode in wanted:
@@ -55,7 +55,7 @@ def schema_of_parameter(described: Any) -> Mapping[str, Any]:
 
 
 def reached(node: Any, schemas: Mapping[str, Any], *names: str) -> set[str]:
-    """Return the names of the schemas that a part of a document refers to, and of ``names``, however far."""
+    """Return the names of the schemas that a part of a document, or ``names``, refers to, directly or indirectly."""
     found: set[str] = set()
     left = {*names, *_references(node)}
     while left:
@@ -77,9 +77,9 @@ def _references(node: Any) -> Iterator[str]:
 
 
 class _OpenApi31(GenerateJsonSchema):
-    """JSON Schema with formats for numbers and without titles, which generators of clients take for names.
+    """Generator of JSON Schema with formats for numbers and without titles, which client generators take for names.
 
-    Null counts as missing in some models, so that their members are not nullable, but where a serializer writes null.
+    In Shape and ClassicBody models null counts as missing, so their members are not nullable, unless a serializer writes null.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""Responses on their way to clients: as fast as a client reads, and within a budget of memory."""
+"""Sending of responses, as fast as their clients read and within a budget of memory."""
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
@@ -17,71 +17,73 @@ log = structlog.get_logger()
 
 
 class Sender:
-    """Sends each response to its end, and counts its bytes until then."""
+    """The sender of responses. It counts the bytes of each response until the client has read them."""
 
     def __init__(self, streams: Streams, budget: ResponseBudget, running: InFlightRequests) -> None:
         self._streams = streams
         self._budget = budget
         self._running = running
 
-    async def send(self, request: web.BaseRequest, answer: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
-        """Send a response. Raises TooManyRequests or Unavailable, before its head, where the budget has no room for it."""
+    async def send(self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
+        """Send a response to its end. Raises TooManyRequests or Unavailable, before its head, if the budget is used up."""
         with ExitStack() as held:
             try:
-                held.enter_context(self._budget.hold(owner, answer.size))
+                held.enter_context(self._budget.hold(owner, response.size))
             except DashwrightError:
-                await close(answer.body)
+                await close(response.body)
                 raise
-            return await self._send(request, answer, headers, owner)
+            return await self._send(request, response, headers, owner)
 
-    async def send_refusal(self, request: web.BaseRequest, answer: Response, headers: dict[str, str]) -> web.StreamResponse:
-        """Send a response that is small, beside the budget."""
-        assert isinstance(answer.body, bytes)
-        return await self._send_whole(request, answer, answer.body, headers)
+    async def send_refusal(self, request: web.BaseRequest, response: Response, headers: dict[str, str]) -> web.StreamResponse:
+        """Send a small response without counting it, such as the refusal of a response over budget."""
+        assert isinstance(response.body, bytes)
+        return await self._send_whole(request, response, response.body, headers)
 
-    async def _send(self, request: web.BaseRequest, answer: Response, headers: dict[str, str], owner: ResponseOwner) -> web.StreamResponse:
-        if answer.may_compress:
-            answer = await compressed(answer, ",".join(request.headers.getall("Accept-Encoding", ())))
-        if isinstance(answer.body, bytes):
-            return await self._send_whole(request, answer, answer.body, headers)
-        response = web.StreamResponse(status=answer.status, headers=_head(answer, headers))
+    async def _send(
+        self, request: web.BaseRequest, response: Response, headers: dict[str, str], owner: ResponseOwner
+    ) -> web.StreamResponse:
+        if response.may_compress:
+            response = await compressed(response, ",".join(request.headers.getall("Accept-Encoding", ())))
+        if isinstance(response.body, bytes):
+            return await self._send_whole(request, response, response.body, headers)
+        sent = web.StreamResponse(status=response.status, headers=_head(response, headers))
         if self._running.stopping:
-            response.force_close()
-        if not answer.endless:
-            await self._streams.send(request, response, answer.body, endless=False)
-            return response
+            sent.force_close()
+        if not response.endless:
+            await self._streams.send(request, sent, response.body, endless=False)
+            return sent
         try:
-            await self._streams.send(request, response, self._within_budget(answer.body, owner), endless=True)
+            await self._streams.send(request, sent, self._within_budget(response.body, owner), endless=True)
         finally:
-            await close(answer.body)
-        return response
+            await close(response.body)
+        return sent
 
-    async def _send_whole(self, request: web.BaseRequest, answer: Response, body: bytes, headers: dict[str, str]) -> web.StreamResponse:
+    async def _send_whole(self, request: web.BaseRequest, response: Response, body: bytes, headers: dict[str, str]) -> web.StreamResponse:
         """Send a body in slices, so that the buffer of the connection holds little of it.
 
-        A small body goes out together with the head.
+        A small body is sent together with the head.
         """
         is_small = len(body) <= SLICE or request.method == "HEAD"
-        head = _head(answer, headers)
+        head = _head(response, headers)
         if is_small:
-            response: web.StreamResponse = web.Response(status=answer.status, body=body, headers=head)
+            sent: web.StreamResponse = web.Response(status=response.status, body=body, headers=head)
         else:
-            response = web.StreamResponse(status=answer.status, headers=head)
-            response.content_length = len(body)
+            sent = web.StreamResponse(status=response.status, headers=head)
+            sent.content_length = len(body)
         if self._running.stopping:
-            response.force_close()
+            sent.force_close()
         try:
-            await response.prepare(request)
+            await sent.prepare(request)
             if not is_small:
-                await self._streams.write(response, body)
-            await response.write_eof()
+                await self._streams.write(sent, body)
+            await sent.write_eof()
             await request.writer.drain()
         except ConnectionError:
             log.debug("client_gone")
-        return response
+        return sent
 
     async def _within_budget(self, body: StreamedBody, owner: ResponseOwner) -> AsyncIterator[bytes]:
-        """Yield the pieces of an endless body, each counted until it is sent. The body ends where a piece finds no room."""
+        """Yield the pieces of an endless body, each counted until it is sent. The body ends at a piece over budget."""
         try:
             async for piece in body:
                 with self._budget.hold(owner, len(piece) if len(piece) > SLICE else 0, shared=piece):
@@ -90,6 +92,6 @@ class Sender:
             log.info("stream_over_budget", error=error.message)
 
 
-def _head(answer: Response, headers: dict[str, str]) -> dict[str, str]:
-    own = {"Content-Type": answer.content_type} if answer.body != b"" else {}
-    return {**own, **headers, **answer.headers}
+def _head(response: Response, headers: dict[str, str]) -> dict[str, str]:
+    own = {"Content-Type": response.content_type} if response.body != b"" else {}
+    return {**own, **headers, **response.headers}

@@ -1,4 +1,4 @@
-"""The listener: binds, bounds what a connection may send, and stops without losing an answer."""
+"""The listener: binds an address, limits connections and what they send, and stops without losing a response."""
 
 import asyncio
 import ssl
@@ -16,7 +16,7 @@ from dashwright.api.http.budget import ResponseBudget
 from dashwright.api.http.connections import ConnectionLimiter
 from dashwright.api.http.dispatch import Dispatcher
 from dashwright.api.http.errors import ErrorShape, error_response
-from dashwright.api.http.exchange import SERVER, Exchange, Objects, Refusals
+from dashwright.api.http.exchange import SERVER, Exchange, ObjectAccess, Refusals
 from dashwright.api.http.in_flight import Deadlines, InFlightRequests
 from dashwright.api.http.origins import OWN, OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
@@ -31,34 +31,28 @@ log = structlog.get_logger()
 
 
 _LAST_WRITES = 2.0
-"""Seconds for what answers have still in their buffers."""
+"""Seconds at a stop for connections to send what is still in their buffers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one listener. Times in seconds; ``line_bytes`` bounds the request line and each header, ``headers`` their number.
+    """Limits of a listener; times are in seconds."""
 
-    ``request_seconds`` is the time to the start of an answer, ``drain_seconds`` how long a stop waits for running requests,
-    ``linger_seconds`` how long an unread body is still taken in after its answer, so that the client can read that.
-    ``write_seconds`` is how long a client may read nothing of what waits for it, ``head_seconds`` the time for the first request head
-    of a connection. ``response_bytes`` is the memory for responses in flight, ``address_connections`` the connections of one address.
-    """
-
-    request_seconds: float = 60.0
-    keep_alive_seconds: float = 75.0
-    drain_seconds: float = 20.0
-    linger_seconds: float = 2.0
-    write_seconds: float = 30.0
-    response_bytes: int = 128 * 1024 * 1024
-    address_connections: int = 2000
-    head_seconds: float = 20.0
-    line_bytes: int = 16_384
-    headers: int = 128
-    backlog: int = 1024
+    request_seconds: float = 60.0  #: Until the start of a response.
+    keep_alive_seconds: float = 75.0  #: Of a connection between two requests.
+    drain_seconds: float = 20.0  #: That a stop waits for requests in progress.
+    linger_seconds: float = 2.0  #: For which the rest of an unread body is taken after the response, so that the client can read that.
+    write_seconds: float = 30.0  #: For which a client may read nothing of what is buffered for it.
+    response_bytes: int = 128 * 1024 * 1024  #: Memory for responses in flight.
+    address_connections: int = 2000  #: Connections of one address.
+    head_seconds: float = 20.0  #: For the first request head of a connection.
+    line_bytes: int = 16_384  #: Of the request line, and of each header.
+    headers: int = 128  #: Headers of a request.
+    backlog: int = 1024  #: Connections that wait to be accepted.
 
 
 class Server:
-    """One gateway listener over a route table. ``start`` and ``stop`` belong to one event loop."""
+    """A listener over a route table. Call ``start`` and ``stop`` in one event loop."""
 
     def __init__(
         self,
@@ -67,7 +61,7 @@ class Server:
         limits: Limits = Limits(),
         refusals: Refusals | None = None,
         addresses: Addresses = PEERS,
-        objects: Objects | None = None,
+        objects: ObjectAccess | None = None,
         origins: OriginPolicy = OWN,
         headers: Mapping[str, str] = SAFE_HEADERS,
         identified: Callable[[Identity], None] = lambda _: None,
@@ -94,7 +88,7 @@ class Server:
         self._runner: web.ServerRunner | None = None
 
     async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
-        """Begins to serve; returns the port, which the system chooses for 0. Raises OSError where the address cannot be bound."""
+        """Start serving, and return the port, which the system chooses for 0. Raises OSError if the address cannot be bound."""
         limits = self._limits
         listener = _Listener(
             self._exchange,
@@ -122,10 +116,7 @@ class Server:
         return site.port
 
     async def stop(self) -> None:
-        """Takes no new connections, ends endless streams, waits for running requests up to the limit, then closes.
-
-        The wait is ours: aiohttp's own takes in nothing more from a client that still sends its body.
-        """
+        """Stop accepting connections, end endless streams, wait for requests in progress up to the limit, and close."""
         runner, self._runner = self._runner, None
         if runner is None:
             return
@@ -136,14 +127,15 @@ class Server:
         for connection in runner.server.connections if runner.server else ():
             if isinstance(connection, _Connection) and connection.is_idle:
                 connection.close()
-        finished = await self._running.ended(self._limits.drain_seconds)
+        # Not aiohttp's own wait: that reads nothing more from a client that is still sending its body.
+        finished = await self._running.wait_until_done(self._limits.drain_seconds)
         await runner.cleanup()
         self._deadlines.close()
         log.info("stopped_listening", finished=finished)
 
 
 class _Listener(web.Server):
-    """aiohttp's low-level server, with connections of ours."""
+    """The low-level server of aiohttp, with ``_Connection`` as its protocol."""
 
     def __init__(self, exchange: Exchange, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(exchange, **options)
@@ -157,9 +149,9 @@ class _Listener(web.Server):
 
 
 class _Connection(RequestHandler):
-    """A connection that answers unreadable requests in our shape and tells a stream when its client has gone.
+    """A connection that responds to unreadable requests with a Status, and cancels its stream when the client disconnects.
 
-    It ends where its client reads nothing for ``write_seconds`` though something waits for it, and where no request head comes in time.
+    It is closed if its client reads nothing of buffered data for ``write_seconds``, or sends no request head in time.
     """
 
     __slots__ = ("_address", "_has_begun", "_head_timer", "_limiter", "_limits", "_stalled", "_streams")
@@ -176,10 +168,11 @@ class _Connection(RequestHandler):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request has begun."""
+        """True while no request is in progress."""
         return self._waiter is not None and not self._waiter.done()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start the time for the first request head, or abort a connection of an address over its limit."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
@@ -192,24 +185,29 @@ class _Connection(RequestHandler):
         self._head_timer = self._loop.call_later(self._limits.head_seconds, self.force_close)
 
     def data_received(self, data: bytes) -> None:
+        """Parse data from the client."""
         super().data_received(data)
         if self._request_count and not self._has_begun:
             self._begin()
 
     def pause_writing(self) -> None:
+        """Start the time for the client to read: the buffer is full."""
         super().pause_writing()
         self._await_reader()
 
     def resume_writing(self) -> None:
+        """Stop the time for the client to read."""
         super().resume_writing()
         self._forget_reader()
 
     def force_close(self) -> None:
+        """Close after the buffered data, for which the client gets the usual time."""
         if self._stalled is None and self.transport is not None and self.transport.get_write_buffer_size():
             self._await_reader()
         super().force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
+        """Cancel the stream of the connection, and release its place."""
         super().connection_lost(exc)
         self._forget_reader()
         self._streams.lost(self)
@@ -220,7 +218,7 @@ class _Connection(RequestHandler):
             self._head_timer.cancel()
 
     def _begin(self) -> None:
-        """Take note of the first request head, whole or unreadable."""
+        """Record the first request head, readable or not."""
         self._has_begun = True
         if self._address is not None:
             self._limiter.has_begun(self._address)
@@ -240,31 +238,34 @@ class _Connection(RequestHandler):
     def handle_error(
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answers a head that could not be parsed. Its path is unknown, so it is a Status, whose ``message`` classic clients read, too."""
+        """Return the response to a head that could not be parsed.
+
+        Its path is unknown, so the body is a Status, whose ``message`` classic clients read as well.
+        """
         if request.writer.output_size > 0:
-            raise ConnectionError("the answer had begun")
+            raise ConnectionError("the response had begun")
         fault = _fault(status, message)
         if fault.status == 500:
             log.error("request_failed", exc_info=exc)
         else:
             log.info("request_unreadable", fault=fault.message)
-        answer = error_response(fault, ErrorShape.STATUS, tracing.enter(None).trace_id)
-        assert isinstance(answer.body, bytes)
-        headers = {"Content-Type": answer.content_type, "Server": SERVER}
-        response = web.Response(status=answer.status, body=answer.body, headers=headers)
-        response.force_close()
-        return response
+        response = error_response(fault, ErrorShape.STATUS, tracing.enter(None).trace_id)
+        assert isinstance(response.body, bytes)
+        headers = {"Content-Type": response.content_type, "Server": SERVER}
+        sent = web.Response(status=response.status, body=response.body, headers=headers)
+        sent.force_close()
+        return sent
 
 
 def _give_up(transport: asyncio.Transport) -> None:
-    """Close a connection without waiting until its client reads what is on the way."""
-    log.info("client_reads_nothing", peer=transport.get_extra_info("peername"), waiting=transport.get_write_buffer_size())
+    """Abort a connection without waiting for its client to read the buffered data."""
+    log.info("client_not_reading", peer=transport.get_extra_info("peername"), waiting=transport.get_write_buffer_size())
     transport.abort()
 
 
 def _fault(status: int, message: str | None) -> DashwrightError:
     if status >= 500:
         return DashwrightError("the exchange itself failed")
-    # The parser's own words; what follows their first line quotes the request.
+    # Only the first line of the parser's message: the others quote the request.
     words = (message or "unknown fault").partition("\n")[0].strip().rstrip(":")
     return BadRequest(f"The request is not readable as HTTP/1.1: {words[:100]}")

@@ -1,4 +1,4 @@
-"""Answers that come in pieces: how they end when the source fails, the client goes or the server stops."""
+"""Streamed responses: their end after a failure of the source, a lost connection, or a stop of the server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,14 +10,14 @@ from aiohttp import web
 log = structlog.get_logger()
 
 SLICE: Final = 64 * 1024
-"""Bytes that are written to a connection at once. Its own buffer holds as much before a writer waits."""
+"""Bytes of one write to a connection. Its own buffer holds as many before a writer waits."""
 
 
 class Streams:
-    """The streamed answers under way.
+    """The streamed responses in progress.
 
-    A stop ends each endless one cleanly, as if its source had ended. A source that fails breaks the connection off, so the client
-    cannot take a part for the whole. A lost connection ends the stream at once, also while its source is silent.
+    A stop of the server ends each endless response cleanly, as if its source had ended. A source that fails aborts the connection,
+    so that the client cannot take a part for the whole. A lost connection ends the stream immediately, even if its source is silent.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Streams:
         self._stopping = False
 
     async def send(self, request: web.BaseRequest, response: web.StreamResponse, body: AsyncIterator[bytes], *, endless: bool) -> None:
-        """Sends the head and every piece. Runs in the request's own task."""
+        """Send the head and every piece. Call it in the task of the request."""
         connection = request.protocol
         task = asyncio.current_task()
         assert task is not None
@@ -39,6 +39,7 @@ class Streams:
             if not (endless and self._stopping) and not _is_gone(request):
                 _break_off(request)
                 raise
+            # Cancelled by ``stop`` or ``lost``: the task continues and closes the response.
             task.uncancel()
         except ConnectionError:
             log.debug("client_gone")
@@ -71,26 +72,26 @@ class Streams:
             await response.write(view[start : start + SLICE])
 
     def lost(self, connection: object) -> None:
-        """Called when a connection is gone."""
+        """Cancel the stream of a connection that was lost."""
         if (task := self._under_way.get(connection)) is not None:
             task.cancel()
 
     def stop(self) -> None:
-        """Ends every endless stream, and those that begin after this at once."""
+        """End every endless stream. Those that begin later send only their head."""
         self._stopping = True
         for task in self._endless:
             task.cancel()
 
 
 async def close(body: object) -> None:
-    """Close a streamed body that has something to close."""
+    """Close a streamed body if it can be closed."""
     aclose = getattr(body, "aclose", None)
     if aclose is not None:
         await aclose()
 
 
 def _break_off(request: web.BaseRequest) -> None:
-    """Without waiting until the client has taken in what is on its way."""
+    """Abort the connection without waiting for the client to read what is buffered."""
     if request.transport is not None:
         request.transport.abort()
 

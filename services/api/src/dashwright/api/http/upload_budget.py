@@ -1,4 +1,4 @@
-"""How much is held at once of what strangers send, before anything vouches for it."""
+"""A budget for the memory of unauthenticated request bodies."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -8,34 +8,36 @@ from typing import Final
 from dashwright.api.http.addresses import client_network
 from dashwright.common.errors import TooManyRequests
 
-_PATIENCE: Final = 10.0
+_RETRY_SECONDS: Final = 10.0
 
 
 class UploadBudget:
-    """Counts bytes: ``most`` of all together, ``most_of_one`` of each network that they come from."""
+    """Counter of buffered bytes of unauthenticated bodies, such as deliveries whose signature is not verified yet."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
+        """Limit all bodies together to ``most`` bytes, and those of one network to ``most_of_one``."""
         self._most = most
         self._most_of_one = most_of_one
         self._held: Counter[str] = Counter()
 
     @contextmanager
     def reserve(self, address: str) -> Iterator[Callable[[int], None]]:
-        """What is called with the size of each piece before it is kept; at the end all of them are let go.
+        """Yield a function that reserves ``size`` bytes; call it before buffering each chunk.
 
-        It raises TooManyRequests where there is no room.
+        Everything reserved is released when the block ends. The function raises TooManyRequests if the budget of the network, or of
+        all, is used up.
         """
         network, own = client_network(address), 0
 
-        def keep(size: int) -> None:
+        def reserve_chunk(size: int) -> None:
             nonlocal own
             if self._held[network] + size > self._most_of_one or self._held.total() + size > self._most:
-                raise TooManyRequests("too much is being sent at once that is not checked yet; send it again later", retry_after=_PATIENCE)
+                raise TooManyRequests("too many unauthenticated uploads in progress; retry later", retry_after=_RETRY_SECONDS)
             self._held[network] += size
             own += size
 
         try:
-            yield keep
+            yield reserve_chunk
         finally:
             self._held[network] -= own
             if not self._held[network]:
