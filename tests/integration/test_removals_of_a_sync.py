@@ -54,7 +54,7 @@ async def test_what_changed_hands_since_the_plan_is_not_removed(database: Databa
     """Somebody else's object stays, and so does all the rest: the next sync plans by what is true then."""
     await make(database, "ours", "r")
     await make(database, "theirs", "other")
-    with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by somebody else during the sync; sync again"):
+    with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
         await stored.apply("default", removals("ours", "theirs"), Snapshot())
     assert await left(database) == {"ours", "theirs"}
 

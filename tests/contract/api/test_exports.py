@@ -204,7 +204,7 @@ async def test_files_of_others_stay(git_api: Api, git_server: GitServer, export:
     await dashboard(git_api, "b", "B", "web")
     told = await export(branch="side")
     assert (told["state"], counts(told), counts(told, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
-    assert "error writing: Web.json/b.json (other files are in its place)" in told["errors"][0], told
+    assert "error writing: Web.json/b.json (other files are at its path)" in told["errors"][0], told
     assert tree(git_server, "side") == ["Web.json", "a-a.json", "a.json"]
     assert file(git_server, "a.json", "side") == other
 

@@ -252,7 +252,7 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     told = await webhook(api)
     assert "id" not in told
     why, advice = told["message"]
-    assert why.startswith("the git host could not be asked to call: ")
+    assert why.startswith("the webhook could not be created at the git host: ")
     assert ("right to webhooks" in advice) == (status in (403, 404))
     host.fault_of_api = None
     await due(api)
@@ -276,7 +276,7 @@ async def test_a_hook_that_could_not_be_looked_at_is_told_until_it_can(api: Api,
     await due(api)
     await worker.hooks.refresh()
     told = await webhook(api)
-    assert "asked again by itself" in told.pop("message")[1]
+    assert "retried automatically" in told.pop("message")[1]
     assert told == before
     host.fault_of_api = None
     await due(api)

@@ -69,7 +69,7 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
     for ref in ("none", "0" * 40):
         with pytest.raises(NotFound):
             await opened.at(hosted(server), ref)
-    with pytest.raises(BadRequest, match="no name of a branch"):
+    with pytest.raises(BadRequest, match="not a valid branch name"):
         await opened.at(hosted(server), "-x")
 
 

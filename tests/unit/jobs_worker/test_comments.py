@@ -112,7 +112,7 @@ def test_lint_is_told_and_breaks_nothing() -> None:
     ("told", "expected"),
     [
         (report(), "no dashboard changes"),
-        (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not looked at"),
+        (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not reviewed"),
         (report(updated("a.json"), problems=("too many\ndashboards",)), "nothing could be stored: too many dashboards"),
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["asks B, which is not there"])), "1 created, 1 with problems"),
     ],

@@ -74,7 +74,7 @@ def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
 
 
 def test_where_others_lie_nothing_is_placed() -> None:
-    with pytest.raises(BadRequest, match="other files are in its place"):
+    with pytest.raises(BadRequest, match="other files are at its path"):
         place(board("a", "A"), "", set(), lambda _: False, at_a_path)
 
 

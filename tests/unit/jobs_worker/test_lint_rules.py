@@ -105,8 +105,8 @@ def test_nothing_is_said_of_a_dashboard_that_is_in_order_or_empty(spec: dict[str
         ("target-job-rule", board(panel(query('{__name__="up"}'))), "a selector is not narrowed"),
         ("target-job-rule", with_elements("up"), "up is not narrowed"),
         ("target-instance-rule", board(panel(query('a{job="$job"} / on(job) group_left b{instance="$instance"}'))), "a is not narrowed"),
-        ("target-counter-agg-rule", board(panel(query("sum by (job) (errors_total)"))), "errors_total counts up"),
-        ("target-counter-agg-rule", board(panel(query("a_sum / a_count"))), "a_sum counts up"),
+        ("target-counter-agg-rule", board(panel(query("sum by (job) (errors_total)"))), "errors_total is a counter"),
+        ("target-counter-agg-rule", board(panel(query("a_sum / a_count"))), "a_sum is a counter"),
         ("target-reference-rule", board(panel(query(), expression("B", expression="$A + $C"))), "query B: refers to C"),
         ("target-reference-rule", board(panel(expression("B", "reduce", expression="A"))), "refers to A"),
         ("target-reference-rule", board(panel(expression("B", "threshold", expression="${A}"))), "refers to A"),
@@ -115,10 +115,10 @@ def test_nothing_is_said_of_a_dashboard_that_is_in_order_or_empty(spec: dict[str
             board(panel(expression("B", "classic_conditions", conditions=[{"query": {"params": ["Z"]}}]))),
             "refers to Z",
         ),
-        ("target-cycle-rule", board(panel(expression("A", expression="$B"), expression("B", expression="$A"))), "in a circle"),
+        ("target-cycle-rule", board(panel(expression("A", expression="$B"), expression("B", expression="$A"))), "in a cycle"),
         ("target-cycle-rule", board(panel(expression("A", expression="$A"))), "A → A"),
         ("target-ref-id-rule", board(panel(query(), query())), "2 queries have the refId A"),
-        ("target-datasource-type-rule", board(panel(query(datasource={"type": "loki", "uid": "l"}))), "type loki are not asked"),
+        ("target-datasource-type-rule", board(panel(query(datasource={"type": "loki", "uid": "l"}))), "type loki are not supported"),
     ],
 )
 def test_a_rule_finds(rule: str, spec: dict[str, Any], words: str) -> None:
@@ -183,7 +183,7 @@ def test_an_unknown_type_of_data_source_is_a_warning() -> None:
 def test_so_many_issues_are_told_and_that_there_are_more() -> None:
     issues = lint(board(*(panel() for _ in range(MOST + 1))))
     assert len(issues) == MOST
-    assert issues[-1].message == "at least 200 issues: the rest is not told"
+    assert issues[-1].message == "at least 200 issues: the rest is not listed"
 
 
 @pytest.mark.parametrize("expr", ["{" * 20000, "(" * 20000, "rate(" * 20000 + "[" * 20000, '"' * 20001, "$" * 20000, "a[[" * 20000])

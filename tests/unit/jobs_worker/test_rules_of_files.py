@@ -89,7 +89,7 @@ def test_what_they_allow(repository: RepositorySpec, ref: str) -> None:
 
 def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
     assert [ref_of(spec(), ref) for ref in ("", "main", "other", "feature/x")] == ["", "", "other", "feature/x"]
-    with pytest.raises(BadRequest, match="no name of a branch"):
+    with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
         ref_of(spec(), "a..b")
     with pytest.raises(BadRequest, match="local repository does not support ref"):
         ref_of(spec(kind="local"), "main")

@@ -62,7 +62,7 @@ async def test_what_changes_is_said_under_the_pull_request(proposals: Proposals)
     assert (
         "See the [original](https://dash.example/d/a) and [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
     )
-    assert proposals.statuses() == [("pending", "looking at what changes"), ("success", "2 created, 1 updated, 1 deleted")]
+    assert proposals.statuses() == [("pending", "reviewing the changes"), ("success", "2 created, 1 updated, 1 deleted")]
     [pending, success] = proposals.host.repositories[NAME].statuses
     assert pending[0] == success[0]
     assert await proposals.titles() == {"a": "Alpha", "b": "Beta"}
@@ -227,7 +227,7 @@ async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Propo
     assert (len(proposals.comments(number)), proposals.comments(other)) == (1, [])
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"ref": "none"}, "knows no open pull request with pr.ref 'none'"),
-        ({"pr": number, "ref": "other"}, f"pull request {number} is not the one that was asked for: its branch is 'change'"),
+        ({"pr": number, "ref": "other"}, f"pull request {number} does not match the job: its branch is 'change'"),
         ({"pr": number, "hash": "d" * 40}, "its newest commit is"),
         ({"pr": other, "url": page}, "its address is"),
         ({"pr": 999}, "knows no pull request 999"),

@@ -1,1 +1,1 @@
-"""The worker that runs jobs: reads repositories, plans what changes, writes it at once. Knows no other service."""
+"""The worker that runs jobs: it reads repositories, plans the changes and writes them in one transaction. It imports no other service."""

@@ -1,4 +1,4 @@
-"""The jobs worker, composed: every part is made here, explicitly, and started and stopped in order."""
+"""The composition of the jobs worker: every part is constructed here explicitly, and started and stopped in order."""
 
 import asyncio
 import gc
@@ -68,7 +68,7 @@ _PROBE_SLOTS = 8
 
 
 class JobsWorker:
-    """The worker over a database and a broker that somebody else opened."""
+    """The worker over a database and a broker that the caller opened."""
 
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
@@ -119,6 +119,7 @@ class JobsWorker:
         ]
 
     async def start(self) -> None:
+        """Start all parts."""
         self._relay.start()
         await self._probes.start()
         await self._calls.start()
@@ -131,11 +132,11 @@ class JobsWorker:
             self._scheduler.start()
 
     async def wake_pending(self) -> None:
-        """Queues every pending job again: what a broker that keeps nothing needs at its start."""
+        """Wake every pending job, as a broker without persistence needs at its start."""
         await self._rescuer.wake(older_than=timedelta(0))
 
     async def stop(self) -> None:
-        """Takes no more jobs, finishes those at work or hands them back, closes."""
+        """Take no more jobs, finish or return those at work, and stop all parts."""
         if self._scheduler is not None:
             await self._scheduler.stop()
         for chore in self._chores:
@@ -164,7 +165,7 @@ def _planner(settings: Settings, database: Database, clock: Clock, checkouts: Re
 
 
 def _opening_stored(settings: Settings, database: Database, clock: Clock) -> Callable[[Repository], StoredResources]:
-    """What looks at stored objects, and writes none."""
+    """Return a constructor of stores that only read."""
     return lambda repository: StoredResources(database, clock, settings.quota_rules, repository=repository, edition=0)
 
 
@@ -254,7 +255,7 @@ async def serve(settings: Settings) -> None:
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # What is there now stays: full collections, during which nothing else runs, need not look at it.
+            # Objects of the start-up live as long as the process: full collections, which block everything, can skip them.
             gc.freeze()
             log.info("serving")
             await stopped.wait()
@@ -267,4 +268,5 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
+    """Run the jobs worker until a signal stops it."""
     sys.exit(process.run(SERVICE, serve))

@@ -1,4 +1,4 @@
-"""What an action needs from outside. Adapters implement these; tests bring small ones of their own."""
+"""The ports of actions. Adapters implement them; tests bring small implementations of their own."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -29,52 +29,52 @@ from dashwright.jobs_worker.domain.objects import (
 
 
 class Overtaken(Conflict):
-    """What is stored was written after it was read: nothing was done; look at the files and plan again."""
+    """Another writer stored the repository after it was read: nothing was written. Read the files again and make a new plan."""
 
 
 class CopyDamaged(SourceFailed):
-    """What a worker keeps of a repository cannot be read: opened again, it is made anew."""
+    """The worker's copy of a repository cannot be read. It is recreated when the repository is opened again."""
 
 
 class Checkout(Protocol):
-    """The files of a repository at one moment (a commit), or as they are (a directory)."""
+    """The files of a repository at one commit, or of a folder as they are."""
 
     @property
     def commit(self) -> str:
-        """The name of that moment, empty of a directory."""
+        """The hash of the commit, empty for a folder."""
         ...
 
     async def entries(self) -> Sequence[Entry]:
-        """Every file and directory, in any order; a directory that cannot be read is there, with a fault.
+        """Return every file and directory in any order; an unreadable directory is an entry with a fault.
 
-        Raises NotFound, Forbidden or TooLarge when there is no checkout to speak of, SourceFailed when the disk or the worker fails.
+        Raises NotFound, Forbidden or TooLarge if the files as a whole cannot be listed, SourceFailed if the disk or the worker fails.
         """
         ...
 
     async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
-        """Where it differs from an earlier commit, and the paths ``also`` as if they did.
+        """Return the difference from an earlier commit; the paths ``also`` count as changed.
 
-        None where that cannot be told, and everything must be looked at.
+        None means that the difference is unknown, and everything must be examined.
         """
         ...
 
     def open_reader(self) -> Callable[[str], File]:
-        """Answers a function that reads files by path, one after the other, in the thread that asked for it.
+        """Return a function that reads a file by path, to be called in the thread that opened it.
 
-        Each file comes with the checksum of what was read. An error with a status below 500 is a fault of that file alone.
+        Each file has the checksum of the bytes read. An error with a status below 500 is a fault of that file alone.
         """
         ...
 
 
 class SizedCheckout(Checkout, Protocol):
-    """One that is listed for people, too."""
+    """A checkout that clients can list."""
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Entries of its own, each file that can be read with its size: a sync asks for none, and looking them up takes time."""
+        """Return entries of this checkout with the sizes of readable files. A sync needs no sizes, and looking them up takes time."""
         ...
 
     async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
-        """Return when files were last changed, as far as it is known. Raises nothing for those that are not there."""
+        """Return the last changes of files, as far as they are known. Unknown paths are skipped."""
         ...
 
 
@@ -82,41 +82,40 @@ class Checkouts(Protocol):
     """Repositories of every type, at any of their branches and commits."""
 
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
-        """The state at a branch or commit (40 digits), empty for the repository's own branch; None where there is no commit yet.
+        """Return the state at a branch or commit (40 digits), empty for the repository's own branch; None if there is no commit yet.
 
-        Of a folder it is what lies there; a ref is BadRequest there. Raises NotFound for a ref that is none, and what its host answers.
+        For a folder it is the present state, and a ref is BadRequest. Raises NotFound for an unknown ref, and the errors of the host.
         """
         ...
 
     async def commit(
         self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: GitIdentity, message: str, at: datetime | None = None
     ) -> Checkout:
-        """All edits in one commit on top of ``base`` (empty: the first of an empty repository), and the state after them.
+        """Make one commit of all edits on top of ``base`` (empty: the first commit) and return the state after it.
 
-        ``ref`` is the branch that is moved to the commit, empty for the repository's own; it is made where there is none. Where nothing
-        differs from ``base``, no commit is made and the state at ``base`` is answered. ``at`` is the time of the author, None for now. A
-        folder is written file by file, without regard to ``base``, ``by``, ``message`` and ``at``.
+        ``ref`` is the branch to move, empty for the repository's own; it is created if missing. If nothing differs from ``base``, no commit
+        is made and the state at ``base`` is returned. ``at`` is the time of the author, None for now. A folder is written file by file, and
+        ``base``, ``by``, ``message`` and ``at`` are ignored.
 
-        Raises Conflict where the branch is not at ``base`` any more or a file is not as it was, Forbidden where the token or the system
-        does not let it write, BadRequest where the host refuses the change itself, TooLarge, SourceFailed.
+        Raises Conflict if the branch is no longer at ``base`` or a file was changed, Forbidden if the token or the system denies writing,
+        BadRequest if the host rejects the change, TooLarge, SourceFailed.
         """
         ...
 
     async def commits_by(
         self, repository: Repository, ref: str, by: GitIdentity, at: datetime
     ) -> Sequence[tuple[Checkout | None, Checkout]]:
-        """The newest commits of a branch that are ``by`` somebody and of the second ``at``, each as the states before and after it.
+        """Return the newest commits of a branch by this author in the second ``at``, each as the states before and after it.
 
-        There is no state before the first commit of all. Empty for a folder and for a branch that is not there.
-
-        Raises what the host answers.
+        The first commit of a repository has no state before. Empty for a folder and for an unknown branch. Raises the errors of the host.
         """
         ...
 
     async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
-        """As ``commit``, with a commit for each draft, all sent at once. The caller has checked the paths and bounded the bytes.
+        """Make a commit of each draft, send all in one push and return the last state. Otherwise like ``commit``.
 
-        The edits of a draft are iterated in a thread, perhaps more than once. For a folder all of them are in memory together.
+        The caller has checked paths and sizes. The edits of a draft are iterated in a thread, perhaps more than once. For a folder all of
+        them are in memory together.
         """
         ...
 
@@ -125,178 +124,191 @@ class Revisions(Protocol):
     """The commits of repositories on git hosts that were synced before."""
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
-        """One of them, also where no branch leads to it any more. Raises NotFound where it is lost, BadRequest of a folder."""
+        """Return the state at such a commit, even if no branch contains it now. Raises NotFound if it is lost, BadRequest for a folder."""
         ...
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """What ``at_synced`` is to find later."""
+        """Keep exactly these commits for ``at_synced``."""
         ...
 
 
 class PullRequestCheckouts(Protocol):
-    """What pull requests propose."""
+    """The files that pull requests propose."""
 
     async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
-        """The files as the newest commit of a pull request has them, which may come from a fork: they are only read.
+        """Return the state at the newest commit of a pull request, which may come from a fork. It is only read.
 
-        Raises NotFound where the git host has no such commit, BadRequest of a folder, and what its host answers.
+        Raises NotFound if the host has no such commit, BadRequest for a folder, and the errors of the host.
         """
         ...
 
 
 class Renderer(Protocol):
-    """Who draws dashboards."""
+    """A service that renders dashboards as pictures."""
 
     async def render(self, repository: Repository, spec: bytes) -> str:
-        """The address of a picture that everybody who has it can see. Its queries ask the data sources of the repository's organization.
+        """Render a dashboard and return the public address of the picture.
 
-        Raises whatever keeps it from being drawn: DeadlineExceeded, Unavailable, TooLarge, BadRequest.
+        Its queries run on data sources of the repository's organization. Raises DeadlineExceeded, Unavailable, TooLarge or BadRequest if it
+        cannot be rendered.
         """
         ...
 
 
 class Copies(Protocol):
-    """The copies of repositories that a worker keeps."""
+    """The copies of repositories on this worker's disk."""
 
     async def keep_only(self, uids: Sequence[str]) -> int:
-        """Drops those of all other repositories; answers how many."""
+        """Delete the copies of all other repositories and return how many."""
         ...
 
 
 class Host(Protocol):
-    """What a git host knows beside the commits of a repository.
+    """The API of a git host apart from git itself.
 
-    All raise BadRequest where the host has no API that is known or refuses what is asked, Forbidden, NotFound, TooManyRequests where it
-    is to be left alone for a while, and SourceFailed where it fails: then nobody knows whether what was asked for was done.
+    All methods raise BadRequest if the API is unknown or rejects the request, Forbidden, NotFound, TooManyRequests while the host may not
+    be called, and SourceFailed if it fails: the request may have been carried out then.
     """
 
-    async def pull_request(self, repository: Repository, number: int) -> PullRequest: ...
+    async def pull_request(self, repository: Repository, number: int) -> PullRequest:
+        """Return a pull request by number."""
+        ...
 
     async def open_pull_requests(self, repository: Repository) -> Sequence[PullRequest]:
-        """Return the first 1,000 that are open, without the number of their files."""
+        """Return the first 1,000 open pull requests, without the number of their files."""
         ...
 
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
-        """The first 1,000 of a pull request."""
+        """Return the first 1,000 changed files of a pull request."""
         ...
 
     async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
-        """Says it under a pull request, in place of what was said there of this repository before. Answers where it can be read.
+        """Write this repository's comment on a pull request, in place of its former one, and return the address of the comment.
 
-        What is not ``may_create`` only takes the place of what was said; where nothing was, the answer is empty.
+        Without ``may_create`` only a former comment is replaced; if there is none, the result is empty.
         """
         ...
 
     async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
-        """Puts a status on a commit, in place of the one that this repository put there before."""
+        """Set this repository's status on a commit, in place of its former one."""
         ...
 
-    async def hooks(self, repository: Repository) -> Sequence[Hook]: ...
+    async def hooks(self, repository: Repository) -> Sequence[Hook]:
+        """Return the webhooks of the repository."""
+        ...
 
-    async def make_hook(self, repository: Repository, wanted: HookSpec) -> Hook: ...
+    async def make_hook(self, repository: Repository, wanted: HookSpec) -> Hook:
+        """Create a webhook."""
+        ...
 
-    async def change_hook(self, repository: Repository, number: int, wanted: HookSpec) -> Hook: ...
+    async def change_hook(self, repository: Repository, number: int, wanted: HookSpec) -> Hook:
+        """Change a webhook."""
+        ...
 
-    async def remove_hook(self, repository: Repository, number: int) -> None: ...
+    async def remove_hook(self, repository: Repository, number: int) -> None:
+        """Delete a webhook."""
+        ...
 
 
 class Resources(Protocol):
     """The stored objects of a namespace."""
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
-        """Everything the repository owns."""
+        """Return everything that the repository owns."""
         ...
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
-        """What the repository owns that came from one of the paths or is one of the keys."""
+        """Return the repository's objects that came from one of the paths or have one of the keys."""
         ...
 
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
-        """Who owns those of the objects that exist; an object nobody manages has an Owner without kind."""
+        """Return the owners of those objects that exist; an unmanaged object has an Owner without kind."""
         ...
 
     async def quarantined(self) -> Sequence[QuarantinedFile]:
-        """The files of the repository that could not go in so far."""
+        """Return the files of the repository that could not be stored so far."""
         ...
 
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
-        """Takes all changes in one transaction, or none: what is read meanwhile is the old state.
+        """Write all changes in one transaction, or none; readers see the old state until then.
 
-        They come in an order that can be followed one by one (folders before their content, content removed before folders) and
-        should be taken in batches: bodies are produced as they are asked for. ``snapshot`` is what is stored then. Raises Conflict when an
-        object was made or changed hands meanwhile, Overtaken when the repository was written meanwhile.
+        The changes come in an order in which each is possible (folders before their content, content removed before folders). Take them in
+        batches: bodies are produced on demand. ``snapshot`` describes the state after them. Raises Conflict if an object was created or
+        taken over since, Overtaken if the repository was written since.
         """
         ...
 
     async def note(self, snapshot: Snapshot) -> None:
-        """No object had to be written for what is stored then. Raises Overtaken as ``apply`` does."""
+        """Store a snapshot for which no object had to be written. Raises Overtaken like ``apply``."""
         ...
 
 
 class Objects(Resources, Protocol):
-    """The stored objects of a namespace, which can also be looked at one by one. An object is told as JSON, as its version shows it."""
+    """The stored objects of a namespace, also one by one, as JSON in a version of their kind."""
 
     async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
-        """None where there is no such object."""
+        """Return an object; None if it does not exist."""
         ...
 
     async def dry_run(self, namespace: str, write: Write) -> bytes:
-        """The object as it would be stored; nothing is. Raises Forbidden where a quota is reached."""
+        """Return the object as it would be stored, without storing it. Raises Forbidden if a quota is reached."""
         ...
 
 
 class StoredObjects(Resources, Protocol):
-    """The same, to be compared with what a sync would make of them."""
+    """The stored objects of a namespace with their bodies, for comparison with the result of a sync."""
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
-        """Those of the objects that exist."""
+        """Return those of the objects that exist."""
         ...
 
     async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
-        """Why so many dashboards may not be made, or empty."""
+        """Return why so many dashboards may not be created, or an empty string."""
         ...
 
 
 class Exports(Protocol):
-    """What of a namespace can be exported into one of its repositories, for one attempt at a job. Raises LeaseLost where that has ended."""
+    """The objects of a namespace that one attempt at an export may write. Methods raise LeaseLost if the attempt has ended."""
 
     async def folders(self, limit: int) -> Sequence[ExportItem]:
-        """All folders, the oldest first, ``limit`` at most."""
+        """Return all folders, the oldest first, ``limit`` at most."""
         ...
 
     async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
-        """Those that nobody manages, in some folders (None: anywhere), the oldest first, ``limit`` at most."""
+        """Return unmanaged dashboards in some folders (None: anywhere), the oldest first, ``limit`` at most."""
         ...
 
     async def versions(self, items: Sequence[ExportItem], *, older: bool) -> Sequence[Version]:
-        """Their bodies as they were, with ``older`` those of the generations before, too, oldest first. None of what is gone for good."""
+        """Return the bodies as they were; with ``older`` also earlier generations, oldest first. Deleted objects are skipped."""
         ...
 
     async def check_lease(self) -> None:
-        """To be asked right before anything is done that others see."""
+        """Raise LeaseLost if the attempt has ended. Call it right before a change that others see."""
         ...
 
     async def hand_over(self, levels: Sequence[Sequence[Handover]]) -> None:
-        """Makes the repository the manager of all that still is as it was exported, in one transaction.
+        """Make the repository the manager of all objects that are still as they were exported, in one transaction.
 
-        Of each level only what lies in a folder of one before that could be handed over, or at the root.
+        Of each level only objects at the root or in a folder of an earlier level that was handed over.
         """
         ...
 
 
 class ProgressReporter(Protocol):
-    """Where a job's numbers go."""
+    """A receiver of a job's progress."""
 
     async def report(self, progress: JobProgress) -> None:
-        """Called after every step and every result. Decides itself how often something is written; raises when the job was taken away."""
+        """Report progress after every step and result. It is written at most every so often. Raises LeaseLost if the job was taken away."""
         ...
 
 
 class Spool(Protocol):
-    """Bodies put aside while the plan is made, so that memory does not grow with the repository. Used from threads, one call at a time."""
+    """A temporary store for bodies, so that memory does not grow with the repository. Used from threads, one call at a time."""
 
     def put(self, body: bytes) -> int:
-        """Answers the ticket to get it back with."""
+        """Store a body and return the ticket to get it back with."""
         ...
 
-    def get(self, ticket: int) -> bytes: ...
+    def get(self, ticket: int) -> bytes:
+        """Return the body of a ticket."""
+        ...

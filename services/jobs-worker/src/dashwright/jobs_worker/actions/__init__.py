@@ -1,1 +1,1 @@
-"""What a job does: use cases over ports only, one module an action."""
+"""The use cases of jobs, one module each, over ports only."""

@@ -1,7 +1,8 @@
-"""Bring what nobody manages into the repository: read everything as it was at one moment, settle every path, send it all at once.
+"""The export of unmanaged objects into a repository.
 
-A dashboard that cannot go in is an error in the summary while all others go in. Bodies are spooled: memory holds names and titles. Until
-the host has taken the commits nothing has happened, and an export that is run again makes none.
+Everything is read as it was at one moment, every path is decided, and all files are sent in one push. A dashboard that cannot be exported
+is an error in the summary while all others go through. Bodies are spooled, so memory holds only names and titles. Nothing has happened
+until the host accepts the commits, and a repeated export makes no new ones.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ from dashwright.jobs_worker.ports import Checkout, Checkouts, CopyDamaged, Expor
 MESSAGE: Final = "Exported from Dashwright"
 MOST_COMMITS: Final = 10_000
 MOST_BYTES_OF_FOLDER: Final = 64 * 1024 * 1024
-"""All that is written into a folder is in memory together."""
+"""Bytes written into a folder by one export: all of them are in memory together."""
 
 _ATTEMPTS: Final = 3
 _AT_ONCE: Final = 16
@@ -39,26 +40,31 @@ _HISTORIES_AT_ONCE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class ExportJob:
-    """What to export where; ``by`` is who asked for it."""
+    """An export to do."""
 
     repository: Repository
     options: ExportJobOptions
+    #: Author of the commits that are not old versions.
     by: GitIdentity
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one export: files, bytes of a file, bytes of all, and directories below one another."""
+    """The limits of one export."""
 
+    #: Files and directories.
     most_files: int
+    #: Bytes of one file.
     largest_file: int
+    #: Bytes of all files.
     most_bytes: int
+    #: Levels of directories.
     deepest_folder: int
 
 
 @dataclass(frozen=True, slots=True)
 class _SpooledVersion:
-    """A version of a file that waits in the spool."""
+    """A version of a file whose body waits in the spool."""
 
     ticket: int
     by: GitIdentity
@@ -68,43 +74,50 @@ class _SpooledVersion:
 
 @dataclass(slots=True)
 class _ExportSet:
-    """Everything to be exported; ``versions`` by uid, the newest last. ``fault_at`` says why no file can be at a path."""
+    """Everything to export."""
 
     directories: Directories
     folders: Sequence[ExportItem]
+    #: Returns why no file can be at a path; empty if one can.
     fault_at: Callable[[str], str]
     files: list[ExportItem] = field(default_factory=list)
+    #: Versions by uid, the newest last.
     versions: dict[str, list[_SpooledVersion]] = field(default_factory=dict)
     faults: list[Result] = field(default_factory=list)
+    #: Bytes in the spool.
     size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class _FileWrite:
-    """``versions`` are those that git does not have yet; ``replaces`` as in an Edit."""
+    """A file to write."""
 
     path: str
+    #: Versions that git does not have yet, the newest last.
     versions: Sequence[_SpooledVersion]
+    #: Checksum of the present file, None if there is none.
     replaces: str | None
 
 
 @dataclass(slots=True)
 class _ExportPlan:
-    """What becomes of one state of the repository. ``places`` are the files of dashboards, written or there already, by uid."""
+    """The changes that an export makes to one state of the repository."""
 
     results: list[Result] = field(default_factory=list)
     writes: list[_FileWrite] = field(default_factory=list)
+    #: Paths of files that keep empty directories.
     keeps: list[str] = field(default_factory=list)
+    #: Path of each dashboard's file by uid, whether it is written or there already.
     places: dict[str, str] = field(default_factory=dict)
 
 
 async def export(
     job: ExportJob, exports: Exports, checkouts: Checkouts, reporter: ProgressReporter, spool: Spool, bounds: Bounds
 ) -> JobProgress:
-    """Answers verdict, errors and summary; faults of single files are among them.
+    """Export the objects and return the progress with errors and summary; faults of single files are among the errors.
 
-    Raises what fails as a whole, and then nothing was written: BadRequest where the repository is not to be written so, NotFound for the
-    folder, TooLarge, Conflict where others write the branch all the time, and what the ports raise.
+    Raises an error for the export as a whole, and nothing was written then: BadRequest if the repository may not be written this way,
+    NotFound for an unknown folder, TooLarge, Conflict if others keep writing the branch, and what the ports raise.
     """
     spec = job.repository.spec
     check_export(spec, job.options)
@@ -202,7 +215,7 @@ async def _write(
     spool: Spool,
     progress: JobProgress,
 ) -> tuple[Checkout | None, _ExportPlan]:
-    """The state of the branch after it, and what was settled; begun anew where somebody else wrote it meanwhile."""
+    """Write the files and return the state of the branch after that, with what was planned. Starts again if another writer was first."""
     progress.message = job_messages.EXPORT_WRITING
 
     async def attempt() -> tuple[Checkout | None, _ExportPlan]:
@@ -223,7 +236,7 @@ async def _write(
 
 
 async def _base(checkouts: Checkouts, repository: Repository, ref: str) -> Checkout | None:
-    """A branch that is not there yet begins with the repository's own."""
+    """Return the branch to build on: the repository's own branch if ``ref`` does not exist yet."""
     try:
         return await checkouts.at(repository, ref)
     except NotFound:
@@ -234,14 +247,15 @@ async def _base(checkouts: Checkouts, repository: Repository, ref: str) -> Check
 
 @dataclass(slots=True)
 class _BranchFiles:
-    """The files that are there before; ``read`` None where there is none at all."""
+    """The files of the branch before the export."""
 
     entries: Mapping[str, Entry]
+    #: Reads a file by path; None if there are no files at all.
     read: Callable[[str], File] | None
     _last: tuple[str, File] | None = None
 
     def file(self, path: str) -> File | None:
-        """What can be read of a path; None where nothing can."""
+        """Return the file at a path; None if nothing can be read there."""
         if self.read is None or path not in self.entries or self.entries[path].fault:
             return None
         if self._last is None or self._last[0] != path:
@@ -254,17 +268,17 @@ class _BranchFiles:
         return self._last[1]
 
     def is_free(self, path: str, *, name: str, body: bytes) -> bool:
-        """Whether an object of that name may be written there, without a loss to others."""
+        """Return whether an object of that name may be written to a path without destroying another file."""
         if path not in self.entries:
             return not self.is_blocked(path)
         found = self.file(path)
         return found is not None and (found.body == body or may_replace(found.body, name))
 
     def is_blocked(self, path: str) -> bool:
-        """Whether a file or link stands where a directory on the way would be, or a directory where the file would."""
-        return f"{path}/" in self.entries or any(self._is_no_directory(above) for above in paths.directories(path))
+        """Return whether a file is in place of a needed directory, or a directory in place of the file."""
+        return f"{path}/" in self.entries or any(self._is_other_than_directory(above) for above in paths.directories(path))
 
-    def _is_no_directory(self, path: str) -> bool:
+    def _is_other_than_directory(self, path: str) -> bool:
         return path.rstrip("/") in self.entries or (path in self.entries and bool(self.entries[path].fault))
 
 
@@ -292,17 +306,17 @@ def _plan_files(export_set: _ExportSet, before: _BranchFiles, spool: Spool) -> _
 
 
 def _missing(versions: Sequence[_SpooledVersion], body: bytes, spool: Spool) -> Sequence[_SpooledVersion]:
-    """Those after the one that is there."""
+    """Return the versions that are newer than the file in the repository."""
     known = next((index for index in reversed(range(len(versions))) if spool.get(versions[index].ticket) == body), -1)
     return versions[known + 1 :]
 
 
 def _plan_folders(export_set: _ExportSet, before: _BranchFiles, plan: _ExportPlan) -> None:
-    """A folder without anything in it is kept by a file, as everywhere in git."""
+    """Plan a ``.keep`` file for each folder without files: git has no empty directories."""
     reached = {directory for path in plan.places.values() for directory in paths.directories(path)}
     for item in sorted(export_set.folders, key=lambda item: -export_set.directories.depth(item.key.name)):
         directory = export_set.directories.path(item.key.name) or ""
-        fault = export_set.fault_at(f"{directory}x.json") or ("other files are in its place" if before.is_blocked(f"{directory}x") else "")
+        fault = export_set.fault_at(f"{directory}x.json") or ("other files are at its path" if before.is_blocked(f"{directory}x") else "")
         if fault:
             plan.results.append(_error(item.key, directory, fault))
             continue
@@ -319,7 +333,7 @@ def _error(key: Key, path: str, reason: str) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class _SpooledEdits:
-    """Read from the spool one by one, each time anew. No ticket is an empty file."""
+    """Edits whose bodies are read from the spool each time they are iterated. A file without a ticket is empty."""
 
     files: Sequence[tuple[str, int | None, str | None]]
     spool: Spool
@@ -343,7 +357,7 @@ def _drafts(job: ExportJob, plan: _ExportPlan, spool: Spool) -> Sequence[Draft]:
 
 
 def _handovers(export_set: _ExportSet, plan: _ExportPlan, entries: Iterable[Entry]) -> Sequence[Sequence[Handover]]:
-    """Folders level by level, then dashboards: as far as they are in the repository."""
+    """Return the folders level by level and then the dashboards, as far as they are in the repository."""
     found = {entry.path: entry.checksum for entry in entries}
     levels: defaultdict[int, list[Handover]] = defaultdict(list)
     for item in export_set.folders:

@@ -1,4 +1,4 @@
-"""What a sync would do, told and not done: its plan, with what would change in each object. Nothing is written."""
+"""The preview of a sync: its plan with the differences in each object. Nothing is written."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -33,24 +33,30 @@ _BATCH: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """``summary`` is that of the job which would do it; ``errors`` say why nothing would be written."""
+    """The result of a preview."""
 
+    #: The summary of the job that would do it.
     summary: list[JobResourceSummary]
     items: list[PlannedChange]
     is_truncated: bool
+    #: Reasons why nothing would be written.
     errors: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _PreviewStep:
-    """``write`` makes what would be stored, of an update only: bodies wait in the spool."""
+    """One change of the plan."""
 
-    told: PlannedChange
+    change: PlannedChange
+    #: Returns the object that would be stored; only for updates. Bodies wait in the spool until then.
     write: Callable[[], Write] | None = None
 
 
 async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, tools: SyncTools, *, with_items: bool = True) -> Preview:
-    """Looks at everything, and without ``with_items`` only counts it. Raises what the ports raise; what fails a sync as a whole is told."""
+    """Return what a sync would do; without ``with_items`` only the counts.
+
+    An error that fails a sync as a whole is part of the result. Raises what the ports raise.
+    """
     progress = JobProgress()
     try:
         planned = await plan_sync(job, checkout, stored, NullReporter(), tools, progress)
@@ -59,8 +65,8 @@ async def preview(job: SyncJob, checkout: Checkout, stored: StoredObjects, tools
     record_written(progress, planned.plan, planned.folders)
     steps = await asyncio.to_thread(lambda: list(islice(_steps(planned, tools.spool), MOST_ITEMS if with_items else 0)))
     await _compare(job.namespace, steps, stored)
-    told = [step.told for step in steps]
-    return Preview(progress.summary(), told, len(told) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
+    items = [step.change for step in steps]
+    return Preview(progress.summary(), items, len(items) < _length(planned.plan), await refusals(job.namespace, planned.plan, stored))
 
 
 def _length(plan: Plan) -> int:
@@ -68,7 +74,7 @@ def _length(plan: Plan) -> int:
 
 
 def _steps(planned: PlannedSync, spool: Spool) -> Iterator[_PreviewStep]:
-    """What is refused, then everything in the order in which it would be written."""
+    """Yield the refused files, then all changes in the order of writing."""
     plan, folders = planned.plan, planned.folders
     for fault in plan.faults:
         yield _PreviewStep(_refused_change(fault))
@@ -94,7 +100,7 @@ def _refused_change(fault: Fault) -> PlannedChange:
 
 
 def _write_step(write: Write, path: str, make: Callable[[], Write]) -> _PreviewStep:
-    told = PlannedChange(
+    change = PlannedChange(
         action=PlannedAction.CREATE if write.is_new else PlannedAction.UPDATE,
         group=write.key.group,
         resource=write.key.resource,
@@ -103,7 +109,7 @@ def _write_step(write: Write, path: str, make: Callable[[], Write]) -> _PreviewS
         title=write.extract.title,
         folder=write.folder or None,
     )
-    return _PreviewStep(told, None if write.is_new else make)
+    return _PreviewStep(change, None if write.is_new else make)
 
 
 def _removed_change(item: ManagedObject) -> PlannedChange:
@@ -121,38 +127,38 @@ def _removed_change(item: ManagedObject) -> PlannedChange:
 
 
 async def _compare(namespace: str, steps: list[_PreviewStep], stored: StoredObjects) -> None:
-    """Gives the updates their diffs, as long as there is room and time for them."""
+    """Add diffs to the updates, as long as there is room and time for them."""
     clock = asyncio.get_running_loop().time
     room, until = MOST_DIFFERENCES, clock() + COMPARING_SECONDS
-    updates = [(step.told, step.write) for step in steps if step.write is not None]
+    updates = [(step.change, step.write) for step in steps if step.write is not None]
     for start in range(0, len(updates), _BATCH):
         batch = updates[start : start + _BATCH]
         if room <= 0 or clock() > until:
-            for told, _ in batch:
-                told.message = "not compared: there are too many changes to compare them all"
+            for change, _ in batch:
+                change.message = "not compared: there are too many changes to compare them all"
             continue
-        found = await stored.documents(namespace, [_key(told) for told, _ in batch])
-        for told, write in batch:
-            if document := found.get(_key(told)):
-                room -= await asyncio.to_thread(_fill_in, told, document, write)
+        found = await stored.documents(namespace, [_key(change) for change, _ in batch])
+        for change, write in batch:
+            if document := found.get(_key(change)):
+                room -= await asyncio.to_thread(_fill_in, change, document, write)
 
 
-def _key(told: PlannedChange) -> Key:
-    return Key(told.group, told.resource, told.name)
+def _key(change: PlannedChange) -> Key:
+    return Key(change.group, change.resource, change.name)
 
 
-def _fill_in(told: PlannedChange, document: Document, write: Callable[[], Write]) -> int:
-    """Answers how many bytes that takes."""
+def _fill_in(change: PlannedChange, document: Document, write: Callable[[], Write]) -> int:
+    """Add the diff to a change and return its size in bytes."""
     try:
-        told.diff, size = difference(document, write())
+        change.diff, size = difference(document, write())
     except TooLarge as error:
-        told.message = error.message
+        change.message = error.message
         return 0
     return size
 
 
 async def refusals(namespace: str, plan: Plan, stored: StoredObjects) -> list[str]:
-    """Why nothing at all of the plan would be written."""
+    """Return the reasons why nothing of the plan would be written."""
     created = sum(file.key not in plan.existing for file in plan.writes)
     removed = sum(item.key.group == DASHBOARD.group for item in plan.removals)
     refusal = await stored.quota_refusal(namespace, created=created, removed=removed)

@@ -1,6 +1,6 @@
-"""Look at a pull request: what would come of its files, said in one comment under it and in one status of its newest commit.
+"""The review of a pull request: one comment on it and one status of its newest commit say what merging it would change.
 
-Only what the pull request itself changes is told. What its branch lacks of the branch it goes into is none of its doing.
+Only files that the pull request itself changes are reported. Changes on the target branch that it has not merged yet are ignored.
 """
 
 import asyncio
@@ -36,28 +36,29 @@ from dashwright.jobs_worker.ports import Checkout, Host, ProgressReporter, PullR
 log = structlog.get_logger()
 
 MOST_LOOKED_INTO: Final = 100
-"""Dashboards of one pull request that the rules are asked about; only whether the others can go in is told."""
+"""Dashboards of one pull request that are linted; of the others only whether they can be stored is reported."""
 
 _EFFECTS: Final = {PlannedAction.CREATE: Effect.CREATE, PlannedAction.UPDATE: Effect.UPDATE, PlannedAction.DELETE: Effect.DELETE}
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewTools:
-    """``address`` is where people find us, without a slash at the end."""
+    """The adapters of one review."""
 
     host: Host
     proposals: PullRequestCheckouts
     stored: StoredObjects
     sync_tools: SyncTools
     renderer: Renderer
+    #: Public address of the gateway, without a slash at the end.
     address: str
 
 
 async def review(repository: Repository, reference: PullRequestReference, tools: ReviewTools, reporter: ProgressReporter) -> JobProgress:
-    """Comment on the pull request at the host, and return what was found. One that is closed, or goes elsewhere, ends quietly.
+    """Comment on the pull request at the host, set the status of its commit and return what was found.
 
-    Raises what the ports raise, and BadRequest or NotFound where the host knows no pull request like that. Once it is known, the status
-    of the commit says then that nobody looked, where it still can.
+    A closed pull request, or one into another branch, ends without a comment. Raises what the ports raise, and BadRequest or NotFound if
+    the host knows no such pull request. After an error the commit status is ``error`` if the host still accepts it.
     """
     progress = JobProgress(message=job_messages.REVIEWING)
     await reporter.report(progress)
@@ -71,23 +72,23 @@ async def review(repository: Repository, reference: PullRequestReference, tools:
         progress.final_message = job_messages.REQUEST_GOES_ELSEWHERE
         return progress
     checkout = await tools.proposals.at_pull_request(repository, number)
-    await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "looking at what changes", ""))
+    await host.set_commit_status(repository, CommitStatus(checkout.commit, CommitState.PENDING, "reviewing the changes", ""))
     try:
         report = await _report(repository, request, checkout, tools, reporter)
-        said = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_content(report))
+        comment_url = await host.comment(repository, number, await asyncio.to_thread(comment_text, report), may_create=_has_content(report))
     except (TooManyRequests, Unavailable):
         raise
     except DashwrightError as error:
         await _set_error_status(repository, checkout.commit, host, error)
         raise
     state = CommitState.FAILURE if report.is_broken else CommitState.SUCCESS
-    await host.set_commit_status(repository, CommitStatus(checkout.commit, state, status_text(report), said))
+    await host.set_commit_status(repository, CommitStatus(checkout.commit, state, status_text(report), comment_url))
     _record(progress, report)
     return progress
 
 
 async def _request(repository: Repository, reference: PullRequestReference, host: Host) -> PullRequest:
-    """Return the pull request that is meant: by its number, or else the open one that has what the reference says."""
+    """Return the pull request that is meant: by its number, or else the open one that matches the reference."""
     number = reference.number
     if not number:
         number = reference.choose(await host.open_pull_requests(repository), _branch(repository)).number
@@ -98,9 +99,9 @@ async def _request(repository: Repository, reference: PullRequestReference, host
 
 async def _set_error_status(repository: Repository, commit: str, host: Host, error: DashwrightError) -> None:
     try:
-        await host.set_commit_status(repository, CommitStatus(commit, CommitState.ERROR, f"could not be looked at: {error.message}", ""))
-    except DashwrightError as silent:
-        log.warning("commit_not_judged", repository=repository.name, reason=silent.message)
+        await host.set_commit_status(repository, CommitStatus(commit, CommitState.ERROR, f"the review failed: {error.message}", ""))
+    except DashwrightError as failure:
+        log.warning("commit_status_not_set", repository=repository.name, reason=failure.message)
 
 
 async def _report(
@@ -122,14 +123,14 @@ async def _report(
 
 
 def _touched(changed: Sequence[ChangedFile], directory: str) -> frozenset[str]:
-    """The paths of resources that come, change or go, inside the directory that the repository is."""
+    """Return the paths of added, changed and deleted resource files inside the repository's directory."""
     found = {paths.within(directory, path) for file in changed for path in (file.path, file.previous_path)}
     return frozenset(path for path in found if paths.is_resource(path) and not paths.is_hidden(path))
 
 
 @dataclass(frozen=True, slots=True)
 class _Review:
-    """One pull request, planned: the bodies of its files wait in the spool."""
+    """The review of one pull request whose sync is planned; the bodies of its files are in the spool."""
 
     repository: Repository
     request: PullRequest
@@ -138,7 +139,7 @@ class _Review:
     planned: PlannedSync
 
     async def files(self, touched: frozenset[str]) -> list[FileReport]:
-        """What is refused, then what comes and changes, what goes, and the folders that do."""
+        """Return reports of refused, written and deleted files, then of the folders."""
         plan = self.planned.plan
         refused = [
             FileReport(fault.path, PlannedAction.REFUSE, problems=[fault.message])
@@ -200,12 +201,12 @@ class _Review:
 
     @property
     def _wants_pictures(self) -> bool:
-        """A query of strangers is not asked: whoever sees the picture would see what it answers."""
+        """``True`` if pictures are wanted and safe. Readers of a picture see the results of its queries, so a fork gets none."""
         githost = self.repository.spec.remote
         return githost is not None and bool(githost.generate_dashboard_previews) and not self.request.is_from_elsewhere
 
     async def _with_pictures(self, reports: Sequence[FileReport]) -> list[FileReport]:
-        """Where one cannot be drawn, the others are not tried: whoever draws them is away, or busy."""
+        """Add pictures to the reports. After the first failure the others are not tried: the renderer is away or overloaded."""
         files = {file.path: file for file in self.planned.plan.writes}
         keys = [files[report.path].key for report in reports]
         stored = await self.tools.stored.documents(self.repository.namespace, keys)
@@ -216,7 +217,7 @@ class _Review:
                     found.append(replace(report, pictures=await self._pictures(files[report.path], stored)))
                     continue
                 except DashwrightError as error:
-                    log.warning("pull_request_not_drawn", repository=self.repository.name, reason=error.message)
+                    log.warning("pictures_not_drawn", repository=self.repository.name, reason=error.message)
                     undrawn = error.message
             found.append(replace(report, undrawn=undrawn))
         return found
@@ -231,7 +232,7 @@ class _Review:
         return f"{self.tools.address}/d/{quote(key.name)}"
 
     def _preview(self, path: str) -> str:
-        """Where the file can be seen as its branch has it; a branch of a fork is unknown here."""
+        """Return the address of the preview of a file; empty for a fork, whose branch is unknown here."""
         if self.request.is_from_elsewhere:
             return ""
         return f"{self.tools.address}/preview/{self.repository.name}/{quote(path)}?ref={quote(self.request.head, safe='')}"
@@ -239,6 +240,8 @@ class _Review:
 
 @dataclass(frozen=True, slots=True)
 class _FileFindings:
+    """The results of linting one file and comparing it with the stored dashboard."""
+
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
     issues: Sequence[Issue] = ()
@@ -262,7 +265,7 @@ def _action_for(is_known: bool) -> PlannedAction:
 
 
 def _record(progress: JobProgress, report: Report) -> None:
-    """The job did its work, whatever it found: faults of files are for whoever proposes them."""
+    """Count the files in the job's progress. Faults of files do not fail the job: they are for the author of the pull request."""
     for file in report.files:
         if effect := _EFFECTS.get(file.action):
             kind = FOLDER if paths.is_directory(file.path) else DASHBOARD

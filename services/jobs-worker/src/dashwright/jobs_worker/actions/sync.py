@@ -1,7 +1,7 @@
-"""Bring what is stored to what the repository holds: survey, read what changed, plan, write everything at once.
+"""The sync: store what the files of a repository hold. It surveys, reads what changed, plans, and writes everything in one transaction.
 
-A bad file is an error in the summary while all others go in. Nothing is written before everything is decided, and nothing at all when
-nothing changed. What is read is spooled: memory holds paths and names, never the repository.
+A bad file is an error in the summary while all others are stored. Nothing is written before everything is decided, and nothing at all if
+nothing changed. Bodies are spooled, so memory holds paths and names but not the repository.
 """
 
 import asyncio
@@ -31,12 +31,13 @@ from dashwright.jobs_worker.ports import Checkout, ProgressReporter, Resources, 
 Item = TypeVar("Item")
 
 _AT_ONCE: Final = 50
+"""Items handled by one call in a thread: enough to make the change of threads negligible."""
 _LONGEST_MESSAGE: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SyncJob:
-    """What to sync: the repository's ``spec.title`` and ``spec.sync``, and which of its files."""
+    """The repository to sync, with its options and selection of files."""
 
     namespace: str
     repository: str
@@ -47,6 +48,7 @@ class SyncJob:
 
     @classmethod
     def of(cls, repository: Repository) -> "SyncJob":
+        """Return the sync of a repository by its spec."""
         spec = repository.spec
         selection = Selection.of_repository(spec)
         return cls(repository.namespace, repository.name, spec.title, spec.sync.target, spec.sync.enabled, selection)
@@ -54,36 +56,38 @@ class SyncJob:
 
 @dataclass(frozen=True, slots=True)
 class SyncTools:
-    """What a sync works with beside its ports."""
+    """The means of a sync apart from its ports."""
 
     spool: Spool
     admission: AdmissionSettings
+    #: Bytes.
     largest_file: int = LARGEST_FILE
+    #: Levels of directories that become folders.
     deepest_folder: int = DEEPEST_FOLDER
 
     def reader(self, namespace: str, repository: str) -> Reader:
-        """Return what reads the files of one repository."""
+        """Return a reader of the files of one repository."""
         return Reader(namespace, repository, self.admission, self.largest_file, self.deepest_folder)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedSync:
-    """What a sync does, decided; nothing of it is written yet.
-
-    ``difference`` is what was looked at, None for everything. ``requarantined``: the files that cannot go in are others than before.
-    """
+    """A decided sync, of which nothing is written yet."""
 
     plan: Plan
     folders: Folders
     snapshot: Snapshot
+    #: The part that was examined, None for everything.
     difference: Difference | None
+    #: The set of files in quarantine has changed.
     requarantined: bool
 
 
 class NullReporter:
-    """Progress that nobody follows."""
+    """A reporter that ignores progress."""
 
     async def report(self, progress: JobProgress) -> None:
+        """Do nothing."""
         return
 
 
@@ -95,10 +99,10 @@ async def sync(
     tools: SyncTools,
     difference: Difference | None = None,
 ) -> JobProgress:
-    """Looks at everything, or only at what ``difference`` names; both leave the same behind.
+    """Sync the repository, or only what ``difference`` names, and return the progress with errors and summary.
 
-    Answers verdict, errors and summary; faults of single files are among the errors. Raises PreconditionFailed when sync is off, and what
-    the two steps raise: then nothing was written.
+    Both leave the same objects. Faults of single files are among the errors. Raises PreconditionFailed if sync is disabled, and what
+    ``plan_sync`` and ``apply_plan`` raise: nothing was written then.
     """
     if not job.enabled:
         raise PreconditionFailed(job_messages.SYNC_DISABLED)
@@ -120,9 +124,9 @@ async def plan_sync(
     progress: JobProgress,
     difference: Difference | None = None,
 ) -> PlannedSync:
-    """Reads and decides; the bodies wait in the spool. What is settled without a write stands in ``progress``.
+    """Read the files and decide everything; bodies wait in the spool. Results that need no write are recorded in ``progress``.
 
-    Raises Conflict when the root folder is somebody else's, and what the ports raise.
+    Raises Conflict if the root folder belongs to another manager, and what the ports raise.
     """
     folders = Folders(job.repository, job.title, rooted=job.target is SyncTarget.FOLDER)
     entries = await checkout.entries() if difference is None else difference.entries
@@ -138,7 +142,7 @@ async def plan_sync(
     if difference is not None:
         found.directories |= difference.folders
         found.requested_directories = difference.folders
-    del entries  # of 50,000 files they are megabytes, while bodies are read
+    del entries  # the list of 50,000 files takes megabytes, and bodies are read next
     progress.message = job_messages.READING
     progress.to_read = len(found.candidates)
     await reporter.report(progress)
@@ -175,7 +179,7 @@ def _snapshot(plan: Plan, commit: str, looked_at: int, difference: Difference | 
 async def apply_plan(
     job: SyncJob, planned: PlannedSync, resources: Resources, reporter: ProgressReporter, spool: Spool, progress: JobProgress
 ) -> None:
-    """Writes everything at once, or nothing, and counts it. Raises what ``resources.apply`` raises."""
+    """Write the plan in one transaction and count the results. Raises what ``resources.apply`` raises; nothing was written then."""
     plan, folders, difference = planned.plan, planned.folders, planned.difference
     if not plan.changes:
         progress.final_message = job_messages.NOTHING_TO_SYNC if difference is None or difference.paths else job_messages.NO_DIFFERENCE
@@ -199,7 +203,7 @@ def _selected(entries: Sequence[Entry], selection: Selection) -> Sequence[Entry]
 async def _managed(
     job: SyncJob, resources: Resources, folders: Folders, difference: Difference | None
 ) -> tuple[list[ManagedObject], set[str]]:
-    """What is stored of all that is looked at, and which names the folders of other directories have."""
+    """Return the stored objects of the examined paths, and the folder names that other directories use."""
     if difference is None:
         return list(await resources.managed(job.namespace, job.repository)), set()
     places = {path.rstrip("/") for path in difference.paths} | {""}
@@ -212,18 +216,18 @@ async def _managed(
 async def _untouched(
     job: SyncJob, resources: Resources, managed: Sequence[ManagedObject], prepared: Sequence[PreparedFile]
 ) -> Sequence[ManagedObject]:
-    """The objects that files read now name, too, though they came from files that are as they were."""
+    """Return the objects that files name now although their own, unchanged files were not examined."""
     names = {file.key for file in prepared} - {item.key for item in managed}
     return await resources.managed_at(job.namespace, job.repository, (), names) if names else ()
 
 
 def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    """What is done in one go in a thread: enough that going there is nothing beside it."""
+    """Yield slices of the items, each for one call in a thread."""
     return (items[first : first + _AT_ONCE] for first in range(0, len(items), _AT_ONCE))
 
 
 def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
-    """As ``_portions``, but the list does not keep what was taken."""
+    """Yield slices of the items and remove them from the list, so that memory shrinks."""
     items.reverse()
     while items:
         some = items[: -_AT_ONCE - 1 : -1]
@@ -232,10 +236,10 @@ def _taken(items: list[Item]) -> Iterator[Sequence[Item]]:
 
 
 def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, spool: Spool, found: Survey) -> list[PreparedFile]:
-    """Read each file once; faults of those that cannot be read or understood, and those without a resource, are noted in ``found``.
+    """Read each file once and return those with a resource; faults and files without a resource are noted in ``found``.
 
-    From the last to the first: in a pack of git the later of two files that are alike is kept as its difference from the earlier, which
-    is then still at hand when its own turn comes.
+    The last file comes first: in a git pack the later of two similar files is stored whole and the earlier as its difference, so the base
+    is still cached when it is needed.
     """
     prepared: list[PreparedFile] = []
     faults: list[Fault] = []
@@ -254,7 +258,7 @@ def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, s
             else:
                 found.ignored.append(IgnoredFile(candidate.path, _printable(nothing.remark)))
         except DashwrightError as fault:
-            # Below 500 is what whoever keeps the repository can mend; anything else is a failure of ours and ends the job.
+            # Below 500 the author of the file can fix it; anything else is a failure of this system and ends the job.
             if fault.status >= 500:
                 raise
             lasting = isinstance(fault, BadRequest | Invalid | TooLarge)
@@ -264,19 +268,19 @@ def _read(candidates: Sequence[Candidate], checkout: Checkout, reader: Reader, s
 
 
 def _emptied(nothing: NoResource, candidate: Candidate) -> str:
-    """Say that a file lost its object: deleting the file is clear, a file that was cut off is not."""
+    """Return the fault of a file that lost its object: it may have been cut off, while deleting the file would be clear."""
     return _printable(f"{nothing.message}, but {candidate.stored[0].key.name!r} is stored from it: delete the file to delete the object")
 
 
 def _printable(message: str) -> str:
-    """What is told of a file may quote it, and so hold anything."""
+    """Return a message that can be stored: it may quote any bytes of a file."""
     return message[:_LONGEST_MESSAGE].encode(errors="backslashreplace").decode().replace("\0", "\\0")
 
 
 async def _changes(
     plan: Plan, folders: Folders, spool: Spool, progress: JobProgress, reporter: ProgressReporter
 ) -> AsyncGenerator[Change, None]:
-    """Folders from the top, files, then what has gone: each can be done when it comes."""
+    """Yield folders from the top, then files, then deletions, so that each change is possible when it comes."""
     for directory in plan.directories:
         yield folders.write(directory, is_new=folders.key(directory) not in plan.existing)
         await _advance(progress, reporter)
@@ -299,7 +303,7 @@ async def _advance(progress: JobProgress, reporter: ProgressReporter) -> None:
 
 
 def _record_settled(progress: JobProgress, plan: Plan) -> None:
-    """What is decided without a write: faults, and what already is as it must be."""
+    """Record the results that need no write: faults, and objects that are up to date."""
     progress.total = len(plan.unchanged) + len(plan.faults) + len(plan.copies) + len(plan.ignored) + plan.changes
     for (key, is_own), times in Counter((item.key[:2], not item.path) for item in plan.unchanged).items():
         progress.record(Result(_counted(Effect.NOOP, is_own=is_own), *key, path=""), times)
@@ -314,7 +318,7 @@ def _record_settled(progress: JobProgress, plan: Plan) -> None:
 
 
 def record_written(progress: JobProgress, plan: Plan, folders: Folders) -> None:
-    """To be called after the commit: only then do they count."""
+    """Record the results of the writes. Call it after the commit: only then do they count."""
     progress.underway = 0
     written = [(folders.key(directory), directory) for directory in plan.directories] + [(file.key, file.path) for file in plan.writes]
     done = [(Effect.UPDATE if key in plan.existing else Effect.CREATE, key, path) for key, path in written]
@@ -324,5 +328,5 @@ def record_written(progress: JobProgress, plan: Plan, folders: Folders) -> None:
 
 
 def _counted(effect: Effect, *, is_own: bool) -> Effect:
-    """The repository's own folder stands for nothing in the tree, so the summary of what the tree holds leaves it out."""
+    """Return the effect to count: the repository's own folder is not part of the tree, so the summary leaves it out."""
     return Effect.UNCOUNTED if is_own else effect

@@ -1,4 +1,4 @@
-"""Repositories of every type, as they are looked at and read."""
+"""Repositories of every type: probed, read and written by their type."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,10 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 class RepositoryCheckouts:
-    """Opens repositories by their type. ``box`` opens the tokens that were sealed for them; ``budget`` counts what hosts are asked."""
+    """Opens repositories by their type.
+
+    ``box`` opens their sealed tokens; ``budget`` counts requests to hosts.
+    """
 
     def __init__(self, settings: Settings, box: SecretBox, budget: Budget | None = None) -> None:
         self._settings = settings
@@ -47,7 +50,10 @@ class RepositoryCheckouts:
         self._reach = Reach(AllowedHosts.of(settings.allowed_hosts), "the repository's")
 
     async def open(self, repository: Repository) -> Checkout | None:
-        """The newest state of a repository; None of one on a git host that has no commit yet. Raises what its kind of checkout does."""
+        """Return the newest state of a repository; None for one on a git host that has no commit yet.
+
+        Raises what its type of checkout does.
+        """
         if repository.spec.type is RepositoryType.LOCAL:
             return self._directory(repository)
         githost = _githost(repository)
@@ -58,7 +64,7 @@ class RepositoryCheckouts:
         return self._checkout(repository, commit)
 
     async def at(self, repository: Repository, ref: str) -> SizedCheckout | None:
-        """The state at a branch or commit. As the port says."""
+        """Return the state at a branch or commit, as the port describes."""
         if repository.spec.type is RepositoryType.LOCAL:
             if ref:
                 raise BadRequest("a folder has no branches: leave the ref out")
@@ -68,7 +74,7 @@ class RepositoryCheckouts:
     async def commit(
         self, repository: Repository, base: str, ref: str, edits: Sequence[Edit], by: GitIdentity, message: str, at: datetime | None = None
     ) -> Checkout:
-        """All edits at once. As the port says."""
+        """Make one commit of all edits, as the port describes."""
         settings = self._settings
         check_edits(edits, largest=settings.repository_file_bytes, most_bytes=settings.repository_bytes)
         if repository.spec.type is RepositoryType.LOCAL:
@@ -78,7 +84,7 @@ class RepositoryCheckouts:
     async def commits_by(
         self, repository: Repository, ref: str, by: GitIdentity, at: datetime
     ) -> Sequence[tuple[Checkout | None, Checkout]]:
-        """What somebody made. As the port says."""
+        """Return the newest commits of an author, as the port describes."""
         if repository.spec.type is RepositoryType.LOCAL:
             return []
         try:
@@ -89,7 +95,7 @@ class RepositoryCheckouts:
         return [(self._checkout(repository, before), self._opened(repository, made)) for before, made in found]
 
     async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft]) -> Checkout:
-        """Many files, or commits. As the port says."""
+        """Push many files or commits, as the port describes."""
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit(repository, ref, [edit for draft in drafts for edit in draft.edits])
         return await self._push(repository, base, ref, drafts, self._settings.git_seconds)
@@ -104,30 +110,30 @@ class RepositoryCheckouts:
     async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[Draft], seconds: float) -> Checkout:
         githost = _githost(repository)
         if ref and not is_branch(ref):
-            raise BadRequest(f"ref {ref[:80]!r} is no name of a branch")
+            raise BadRequest(f"ref {ref[:80]!r} is not a valid branch name")
         change = BranchChange(githost.branch, ref, base, drafts, githost.path or "")
         return self._opened(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
-        """The state at a commit that was synced before, also where no branch leads to it any more. Raises NotFound where it is lost."""
+        """Return the state at a commit that was synced before, even if no branch contains it. Raises NotFound if it is lost."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback")
         found = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
         return self._opened(repository, found)
 
     async def keep_only_synced(self, repository: Repository, commits: Sequence[str]) -> None:
-        """What ``at_synced`` is to find later."""
+        """Keep exactly these commits for ``at_synced``."""
         await self.mirrors.keep_synced(repository.uid, commits)
 
     async def at_pull_request(self, repository: Repository, number: int) -> Checkout:
-        """The files of a pull request. As the port says."""
+        """Return the state of a pull request, as the port describes."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("a folder has no pull requests")
         found = await self.mirrors.fetch_pull_request(repository.uid, self._remote(repository, self._settings.git_seconds), number)
         return self._opened(repository, found)
 
     async def check_readable(self, repository: Repository) -> None:
-        """Returns when a repository can be read. Raises an error that says why it cannot."""
+        """Return if the repository can be read. Raises the error that prevents it."""
         if repository.spec.type is RepositoryType.LOCAL:
             await self._directory(repository).check_readable()
             return
@@ -139,18 +145,18 @@ class RepositoryCheckouts:
             _require_none_before(repository)
 
     async def head(self, repository: Repository) -> str | None:
-        """The newest commit; None where there is none, and of a folder."""
+        """Return the newest commit; None if there is none, and for a folder."""
         githost = repository.spec.remote
         if repository.spec.type is RepositoryType.LOCAL or githost is None:
             return None
         return await self._remote(repository, _LOOK_SECONDS).head(githost.branch, self.mirrors.place())
 
     async def branches(self, repository: Repository) -> Mapping[str, str]:
-        """The commits that the branches of a git host stand at."""
+        """Return the commits of the branches on a git host, by branch."""
         return await self._remote(repository, _LOOK_SECONDS).branches(self.mirrors.place())
 
     async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
-        """The newest commits up to a branch or a commit, that touch a path. Raises NotFound for a ref or path that is none."""
+        """Return the newest commits up to a branch or commit that touch a path. Raises NotFound for an unknown ref or path."""
         commit = await self._at(repository, ref)
         whole = paths.join(_githost(repository).path or "", path.strip("/"))
         found = [] if commit is None else await log.log(commit, whole)
@@ -159,11 +165,11 @@ class RepositoryCheckouts:
         return found
 
     async def _at(self, repository: Repository, ref: str) -> Commit | None:
-        """The commit that a ref names; None where the repository has none yet."""
+        """Return the commit that a ref names; None if the repository has none yet."""
         githost = _githost(repository)
         remote = self._remote(repository, _LOOK_SECONDS)
         if ref and not is_branch(ref):
-            raise BadRequest(f"ref {ref[:80]!r} is no name of a branch, and no commit")
+            raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
         if not _COMMIT.fullmatch(ref):
             return await self.mirrors.fetch(repository.uid, remote, ref or githost.branch)
         newest = await self.mirrors.fetch(repository.uid, remote, githost.branch)
@@ -186,7 +192,7 @@ class RepositoryCheckouts:
         )
 
     def _directory(self, repository: Repository) -> DirectoryCheckout:
-        assert repository.spec.local is not None, "admission wants the block of the type"
+        assert repository.spec.local is not None, "admission requires the block of the type"
         settings = self._settings
         return DirectoryCheckout(
             repository.spec.local.path,
@@ -213,13 +219,13 @@ class RepositoryCheckouts:
 
 
 def _require_none_before(repository: Repository) -> None:
-    """Raises NotFound for one without commits that has had some: it was emptied, or what answers is no git server."""
+    """Raise NotFound if a repository without commits had some before: it was emptied, or the server is not a git server."""
     if repository.commit:
         raise NotFound(
-            f"there are no commits at this address any more, though {repository.commit[:10]} was synced; what is stored stays as it is"
+            f"there are no commits at this address any more, though {repository.commit[:10]} was synced; the stored objects are kept"
         )
 
 
 def _githost(repository: Repository) -> GitHostRepositoryConfig:
-    assert repository.spec.remote is not None, "admission wants the block of the type"
+    assert repository.spec.remote is not None, "admission requires the block of the type"
     return repository.spec.remote

@@ -1,11 +1,11 @@
 """A checkout of a folder on this machine.
 
-The folder may lie anywhere below a permitted one, but nothing in it leads out: symbolic links are not followed, neither on the way to the
-folder nor inside it, and what is no regular file is never opened. Every step goes through the descriptor of the directory before it,
-so a link that is put in place meanwhile is refused as well.
+The folder may be anywhere below a permitted one, but nothing in it leads out: symbolic links are not followed, neither on the way to the
+folder nor inside it, and only regular files are opened. Every step uses the descriptor of the directory before it, so a link that is
+created in between is refused as well.
 
-A file or directory that may not be read is an entry with a fault, which costs nothing of what is stored. A disk or a process that fails
-is no fault of one file: it ends the sync.
+An unreadable file or directory is an entry with a fault, and its stored objects are kept. A failing disk or process is not the fault of one
+file: it ends the sync.
 """
 
 import asyncio
@@ -36,9 +36,10 @@ _DISK_FAILURES = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOT
 
 
 class DirectoryCheckout:
-    """``path`` absolute or relative to the first permitted folder. Raises Forbidden when it does not lie in a permitted one.
+    """The files of a folder.
 
-    ``most_entries`` bounds files and directories together, ``largest`` the bytes of a file that is read, ``most_bytes`` those of all.
+    ``path`` is absolute or relative to the first permitted folder. ``most_entries`` limits files and directories together, ``largest`` the
+    bytes of a file that is read, ``most_bytes`` those of all. Raises Forbidden if the path is not in a permitted folder.
     """
 
     def __init__(
@@ -57,14 +58,15 @@ class DirectoryCheckout:
 
     @property
     def commit(self) -> str:
+        """An empty string: a folder has no commits."""
         return ""
 
     async def check_readable(self) -> None:
-        """Returns when the folder is there and may be read. Raises NotFound, Forbidden or SourceFailed."""
+        """Return if the folder exists and may be read. Raises NotFound, Forbidden or SourceFailed."""
         os.close(await asyncio.to_thread(self.open_root))
 
     async def entries(self) -> Sequence[Entry]:
-        """Cancelled, it leaves off after the file it is at."""
+        """Return all entries. When cancelled, the walk ends after the present file."""
         cancelled = Event()
         try:
             return await asyncio.to_thread(self._entries, cancelled)
@@ -73,17 +75,18 @@ class DirectoryCheckout:
             raise
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """As they are: the walk has told their sizes already."""
+        """Return the entries unchanged: the walk has added their sizes already."""
         return entries
 
     async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
-        """Return when files were last written. Nobody is known to have done it."""
+        """Return when files were last written. The author is unknown."""
         return await asyncio.to_thread(self._last_changes, paths)
 
     async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
-        """A directory keeps no earlier state."""
+        """Return None: a folder keeps no earlier state."""
 
     def open_reader(self) -> Callable[[str], File]:
+        """Return a function that reads a file by path."""
         return self._read
 
     def _entries(self, cancelled: Event) -> list[Entry]:
@@ -114,19 +117,20 @@ class DirectoryCheckout:
             )
 
     def open_root(self) -> int:
+        """Return a descriptor of the folder. Raises NotFound, Forbidden or SourceFailed."""
         try:
             return open_below(os.open("/", _STEP), self._root.parts[1:], DIRECTORY)
         except OSError as fault:
             raise _root_refusal(self._root, fault) from fault
 
     def _walk(self, descriptor: int, above: str) -> Iterator[Entry]:
-        """Yield what a directory holds. Raise OSError where the directory itself cannot be listed or searched."""
+        """Yield the content of a directory. Raise OSError if the directory itself cannot be listed or searched."""
         for name in sorted(os.listdir(descriptor)):
             path = above + _printable(name)
             try:
                 status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             except FileNotFoundError:
-                # It went away while the folder was read: as if it had never been there.
+                # Deleted while the folder was read: treated as if it had never existed.
                 continue
             if stat.S_ISDIR(status.st_mode):
                 yield from self._descend(descriptor, name, path + "/")
@@ -151,7 +155,7 @@ class DirectoryCheckout:
             yield Entry(path, fault=fault.message)
 
     def _descend(self, descriptor: int, name: str, path: str) -> Iterator[Entry]:
-        """Yield a directory and what lies below; hidden directories and very deep ones are named but not entered."""
+        """Yield a directory and everything below it; hidden and very deep directories are named but not entered."""
         try:
             if not paths.is_hidden(path) and path.count("/") < paths.DEEPEST_WALK:
                 inside = os.open(name, DIRECTORY, dir_fd=descriptor)
@@ -177,7 +181,7 @@ class DirectoryCheckout:
         try:
             return read_at(root, path.split("/"), self.largest)
         except FileNotFoundError as fault:
-            raise NotFound("file went away during the sync; the next one will see to it") from fault
+            raise NotFound("the file was deleted during the sync; the next sync handles that") from fault
         except OSError as fault:
             raise Forbidden(_reason(path, fault)) from fault
         finally:
@@ -185,7 +189,7 @@ class DirectoryCheckout:
 
 
 def _permitted_root(path: str, permitted: Sequence[Path]) -> Path:
-    """Checked twice, as written and with every link resolved, so that neither ``..`` nor a linked parent leads out."""
+    """Return the resolved path. It is checked as written and with every link resolved, so neither ``..`` nor a linked parent leads out."""
     if not permitted:
         raise Forbidden("no folder is permitted for local repositories: set DASHWRIGHT_PERMITTED_PATHS")
     written = Path(os.path.normpath(permitted[0] / path))
@@ -199,7 +203,10 @@ def _permitted_root(path: str, permitted: Sequence[Path]) -> Path:
 
 
 def open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
-    """Opens step by step, taking over ``descriptor``: links anywhere on the way are refused with ELOOP or ENOTDIR."""
+    """Open a path step by step and return its descriptor; ``descriptor`` is closed.
+
+    A link anywhere on the way is refused with ELOOP or ENOTDIR.
+    """
     steps = list(parts)
     for index, part in enumerate(steps):
         try:
@@ -211,7 +218,7 @@ def open_below(descriptor: int, parts: Iterable[str], flags: int) -> int:
 
 
 def _written_at(root: int, path: str) -> int | None:
-    """Return when a file was last written, in Unix milliseconds; None where it cannot be told."""
+    """Return when a file was last written, in Unix milliseconds; None if that is unknown."""
     above, _, name = path.rpartition("/")
     try:
         directory = open_below(os.dup(root), above.split("/"), DIRECTORY) if above else os.dup(root)
@@ -224,6 +231,7 @@ def _written_at(root: int, path: str) -> int | None:
 
 
 def read_at(descriptor: int, parts: Sequence[str], largest: int) -> File:
+    """Return a regular file below a directory. Raises OSError, and TooLarge for more than ``largest`` bytes."""
     opened = open_below(os.dup(descriptor), parts, _FILE)
     with open(opened, "rb") as file:  # noqa: PTH123 - a descriptor, not a path
         mode = os.fstat(opened).st_mode
@@ -241,11 +249,11 @@ def _root_refusal(root: Path, fault: OSError) -> NotFound | Forbidden:
 
 
 def _reason(what: str, fault: OSError) -> str:
-    """Why this one cannot be read. Raises SourceFailed where the fault lies not with it, but with the disk or the worker."""
+    """Return why this file or directory cannot be read. Raises SourceFailed if the disk or the worker is at fault."""
     if fault.errno in _SHORTAGES:
-        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer jobs at once") from fault
+        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; give the worker more, or fewer concurrent jobs") from fault
     if fault.errno in _DISK_FAILURES:
-        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; look after the disk or mount it lies on") from fault
+        raise SourceFailed(f"{what} cannot be read: {os.strerror(fault.errno)}; check the disk or mount") from fault
     if fault.errno in (errno.ELOOP, errno.EMLINK):
         return _special(stat.S_IFLNK)
     if fault.errno in (errno.EACCES, errno.EPERM):
@@ -262,9 +270,9 @@ def _special(mode: int) -> str:
         stat.S_IFCHR: "a device",
         stat.S_IFDIR: "a directory",
     }
-    return f"{kinds.get(stat.S_IFMT(mode), 'no regular file')} is not followed or opened: put the file itself there"
+    return f"{kinds.get(stat.S_IFMT(mode), 'not a regular file')} is not followed or opened: put the file itself there"
 
 
 def _printable(name: str) -> str:
-    """A name that is not UTF-8, with its bytes written out: it is refused later, but can be shown."""
+    """Return a name with the bytes that are not UTF-8 escaped: the file is refused later but can be shown."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")

@@ -1,8 +1,8 @@
 """Changes of files in a folder on this machine.
 
-As in reading, every step goes through the descriptor of the directory before it, and no link is followed. All files are first written
-beside their places under hidden names, then take their places one by one, and only then others are removed: whoever reads meanwhile finds
-each file as it was or as it will be, and a failure loses nothing.
+As in reading, every step uses the descriptor of the directory before it, and no link is followed. All files are first written next to their
+targets under hidden names, then renamed one by one, and only then others are removed: concurrent readers find each file as it was or as it
+will be, and a failure loses nothing.
 """
 
 import errno
@@ -27,10 +27,10 @@ _OTHER_KIND: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.
 
 
 async def edit(checkout: DirectoryCheckout, edits: Sequence[Edit], lock: Path) -> None:
-    """Does all edits. ``lock`` is a file by which those who edit on this machine exclude one another.
+    """Make all edits. ``lock`` is the file by which editors on this machine exclude one another.
 
-    Directories are made, and those that are emptied removed. Raises Conflict where a file is not what its edit replaces, AlreadyExists
-    where it replaces none, NotFound or Forbidden for the folder, BadRequest for what is no file, SourceFailed where the disk fails.
+    Directories are created, and emptied ones removed. Raises Conflict if a file is not what its edit replaces, AlreadyExists if it replaces
+    none, NotFound or Forbidden for the folder, BadRequest if the target is not a file, SourceFailed if the disk fails.
     """
     async with file_lock.exclusive(lock):
         await to_end(_edit, checkout, edits)
@@ -47,19 +47,19 @@ def _edit(checkout: DirectoryCheckout, edits: Sequence[Edit]) -> None:
 
 
 def _check(root: int, edit: Edit, largest: int) -> int | None:
-    """The mode of the file that is there, None where there is none: as the edit wants it. Nothing is changed yet."""
+    """Return the mode of the present file, None if there is none. Raises an error unless the edit fits it. Nothing is changed yet."""
     try:
         mode, checksum = _look(root, edit.path, largest)
     except FileNotFoundError:
         if edit.replaces is None and edit.body is not None:
             return None
-        raise Conflict(f"{edit.path} is not there any more: look again, and change what is there now") from None
+        raise Conflict(f"{edit.path} does not exist any more: read the folder again and repeat the change") from None
     except OSError as fault:
         raise _refusal(edit.path, fault) from fault
     if edit.replaces is None:
-        raise AlreadyExists(f"{edit.path} is there already")
+        raise AlreadyExists(f"{edit.path} exists already")
     if edit.replaces != checksum:
-        raise Conflict(f"{edit.path} was changed meanwhile: look again, and change what is there now")
+        raise Conflict(f"{edit.path} was changed by another writer: read it again and repeat the change")
     return mode
 
 
@@ -99,7 +99,7 @@ def _make_directories(root: int, path: str, made: list[str]) -> None:
 def _stage(root: int, edit: Edit, mode: int | None) -> None:
     with _parent(root, edit.path) as directory:
         with suppress(FileNotFoundError):
-            # Left by a process that died here.
+            # Left by a process that died between staging and renaming.
             os.unlink(_staged(edit.path), dir_fd=directory)
         with open(os.open(_staged(edit.path), _NEW, 0o666, dir_fd=directory), "wb") as file:  # noqa: PTH123 - a descriptor, not a path
             file.write(edit.body or b"")
@@ -115,7 +115,7 @@ def _put(root: int, path: str) -> None:
 
 
 def _remove(root: int, gone: Sequence[str]) -> None:
-    """Removes files, and the directories that they leave empty."""
+    """Remove files, and the directories that become empty."""
     for path in gone:
         with _translate_errors(path), _parent(root, path) as directory:
             os.unlink(_name(path), dir_fd=directory)
@@ -127,7 +127,7 @@ def _remove(root: int, gone: Sequence[str]) -> None:
 
 
 def _remove_directory(root: int, path: str) -> bool:
-    """Whether it is gone. It stays where something is in it, or somebody does not let it go."""
+    """Remove a directory and return whether it is gone. One with content, or without the right to remove it, is kept."""
     try:
         with _parent(root, path.rstrip("/")) as above:
             os.rmdir(_name(path.rstrip("/")), dir_fd=above)
@@ -139,7 +139,7 @@ def _remove_directory(root: int, path: str) -> bool:
 
 
 def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
-    """Removes what was made for nothing, as far as it can be."""
+    """Remove staged files and new directories after a failure, as far as possible."""
     for path in staged:
         with suppress(OSError), _parent(root, path) as directory:
             os.unlink(_staged(path), dir_fd=directory)
@@ -148,7 +148,7 @@ def _clear(root: int, staged: Sequence[str], made: Sequence[str]) -> None:
 
 
 def _keep(root: int, changed: Sequence[str]) -> None:
-    """What was done outlives a failure of the power: the directories that it was done in, and those above them, are on the disk."""
+    """Flush the changed directories and those above them to the disk, so that the change survives a power failure."""
     for directory in {above for path in changed for above in ("", *paths.directories(path))}:
         with _translate_errors(directory or "the folder"), suppress(FileNotFoundError), _parent(root, directory) as opened:
             os.fsync(opened)
@@ -156,7 +156,7 @@ def _keep(root: int, changed: Sequence[str]) -> None:
 
 @contextmanager
 def _parent(root: int, path: str) -> Iterator[int]:
-    """The directory that a file lies in; of a path that ends in a slash that directory itself."""
+    """Yield a descriptor of a file's directory; for a path that ends in a slash, of that directory itself."""
     directory = open_below(os.dup(root), path.split("/")[:-1], DIRECTORY)
     try:
         yield directory
@@ -169,13 +169,13 @@ def _name(path: str) -> str:
 
 
 def _staged(path: str) -> str:
-    """Hidden, so that no sync takes it for one of the folder's; of one length, whatever the name."""
+    """Return the temporary name of a file: hidden, so that no sync reads it, and of a fixed length whatever the name."""
     return f".dashwright-{hashlib.sha256(path.encode()).hexdigest()[:24]}"
 
 
 @contextmanager
 def _translate_errors(path: str) -> Iterator[None]:
-    """Failures of the system as ours."""
+    """Raise the errors of the system as errors of this project."""
     try:
         yield
     except OSError as fault:
@@ -184,11 +184,11 @@ def _translate_errors(path: str) -> Iterator[None]:
 
 def _refusal(path: str, fault: OSError) -> DashwrightError:
     if fault.errno == errno.ENOENT:
-        return Conflict(f"{path} went away while it was changed: look again, and change what is there now")
+        return Conflict(f"{path} was deleted while it was changed: read the folder again and repeat the change")
     if fault.errno in _OTHER_KIND:
-        return BadRequest(f"{path} cannot be written: what stands there or above it is a directory, a link or no regular file")
+        return BadRequest(f"{path} cannot be written: it, or a directory above it, is of another kind, a link or not a regular file")
     if fault.errno in _NOT_ALLOWED:
         return Forbidden(f"{path} cannot be written: give the worker's user the right to write in the folder")
     if fault.errno in _FULL:
         return SourceFailed(f"{path} cannot be written: the disk is full")
-    return SourceFailed(f"{path} cannot be written: {fault.strerror or fault}; look after the disk or mount it lies on")
+    return SourceFailed(f"{path} cannot be written: {fault.strerror or fault}; check the disk or mount")

@@ -1,4 +1,4 @@
-"""Pictures of dashboards, drawn by the expressions service and kept where everybody who knows their address can see them."""
+"""The renderer of dashboards: the expressions service draws, and the picture is stored under a public address."""
 
 import uuid
 from typing import Final
@@ -21,7 +21,7 @@ _DRAWING: Final = PictureOptions(width=800, theme="light")
 
 
 class PictureRenderer:
-    """``address`` is ours, as people and git hosts find us."""
+    """Renders pictures by RPC. ``address`` is the public address of the gateway."""
 
     def __init__(self, database: Database, broker: Broker, signer: Signer, address: str) -> None:
         self._database = database
@@ -30,13 +30,15 @@ class PictureRenderer:
         self._address = address
 
     async def start(self) -> None:
+        """Start receiving replies."""
         await self._rpc.start()
 
     async def stop(self) -> None:
+        """Stop receiving replies."""
         await self._rpc.close()
 
     async def render(self, repository: Repository, spec: bytes) -> str:
-        """The address of the picture. As the port says."""
+        """Render a dashboard, as the port describes."""
         context = QueryContext(org_id=org_of(repository.namespace) or 0, readable=frozenset())
         answer = await self._rpc.call(self._queue, request_of(spec, _DRAWING), timeout=_SECONDS, headers=context.headers())
         picture = StoredPicture(str(answer.headers.get("content_type", "")), await answer.read())

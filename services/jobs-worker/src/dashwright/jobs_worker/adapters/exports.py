@@ -1,4 +1,4 @@
-"""What an export reads of the common store, and hands over in it."""
+"""Reads of the store for exports, and the handover of exported objects."""
 
 import re
 import uuid
@@ -26,7 +26,7 @@ _NO_LETTER: Final = re.compile(r"[^a-z0-9]+")
 
 
 class StoredExports:
-    """Of the namespace of a repository, for one attempt at a job."""
+    """The objects of a repository's namespace, for one attempt at a job."""
 
     def __init__(self, database: Database, repository: Repository, attempt: Attempt) -> None:
         self._database = database
@@ -34,26 +34,31 @@ class StoredExports:
         self._attempt = attempt
 
     async def folders(self, limit: int) -> Sequence[ExportItem]:
+        """Return all folders, the oldest first."""
         async with self._database.connection() as connection:
             found = await exports.folders(connection, self._repository.namespace, limit=limit)
         return [_exportable(FOLDER.group, FOLDER.plural, row) for row in found]
 
     async def dashboards(self, within: Sequence[str] | None, limit: int) -> Sequence[ExportItem]:
+        """Return unmanaged dashboards in some folders, the oldest first."""
         async with self._database.connection() as connection:
             found = await exports.dashboards(connection, self._repository.namespace, within=within, limit=limit)
         return [_exportable(DASHBOARD.group, DASHBOARD.plural, row) for row in found]
 
     async def versions(self, items: Sequence[ExportItem], *, older: bool) -> Sequence[Version]:
+        """Return the bodies as they were; with ``older`` also earlier generations."""
         wanted = [(uuid.UUID(item.uid), item.generation) for item in items]
         async with self._database.connection() as connection:
             return [_version(row) for row in await exports.versions(connection, wanted, older=older)]
 
     async def check_lease(self) -> None:
+        """Raise LeaseLost if the attempt has ended."""
         async with self._database.connection() as connection:
             if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
 
     async def hand_over(self, levels: Sequence[Sequence[Handover]]) -> None:
+        """Make the repository the manager of the exported objects, as the port describes."""
         uid, name = uuid.UUID(self._repository.uid), self._repository.name
         async with self._database.transaction() as connection:
             await resources.lock(connection)
@@ -70,7 +75,7 @@ class StoredExports:
                 raise LeaseLost
 
     async def author(self, uid: str, login: str) -> GitIdentity:
-        """Who asked for the export, as its commit names them."""
+        """Return the account that requested the export, as its commit names it."""
         kind, _, number = uid.partition(":")
         found = None
         if kind in _ACCOUNTS and number.isdecimal():
@@ -85,7 +90,7 @@ class StoredExports:
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
-        with suppress(NotFound):  # deleted meanwhile: nobody is left to tell
+        with suppress(NotFound):  # the repository was deleted, and its status with it
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
@@ -101,7 +106,7 @@ def _version(row: exports.VersionRow) -> Version:
 
 
 def _address(uid: str, email: str | None) -> str:
-    """Programs have none of their own, and some people have none that git could hold."""
+    """Return the e-mail address for a commit; a placeholder for programs and for users without a usable address."""
     if email and "@" in email and uid.startswith("user:"):
         return email
     return f"{_NO_LETTER.sub('-', uid.lower()).strip('-')}@{_NOWHERE}"

@@ -1,4 +1,4 @@
-"""Locks between the processes of one machine."""
+"""Locks between the processes of one machine, and work in threads that must finish under a lock."""
 
 import asyncio
 import fcntl
@@ -17,10 +17,10 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def exclusive(lock: Path) -> AsyncIterator[None]:
-    """Only one task of all processes at a time gets past, by a lock on a file, which is made if need be.
+    """Hold a lock on a file, which is created if needed: only one task of all processes runs the block.
 
-    The lock of a holder that dies is free again; a holder may remove the file. Waiters poll: if they sat in threads, none would be left for
-    the holder to work with.
+    The lock of a process that dies is released; a holder may delete the file. Waiting tasks poll: threads that wait would leave none for
+    the holder's work.
     """
     await asyncio.to_thread(lock.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     while True:
@@ -40,7 +40,7 @@ def _take(file: TextIOWrapper) -> bool:
 
 
 def _is_still(lock: Path, file: TextIOWrapper) -> bool:
-    """Whether the path still leads to this file: the holder before may have removed it, and another hold the one in its place."""
+    """Return whether the path is still this file: the former holder may have deleted it, and another task may hold its replacement."""
     try:
         return lock.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
@@ -48,7 +48,10 @@ def _is_still(lock: Path, file: TextIOWrapper) -> bool:
 
 
 async def to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-    """As asyncio.to_thread; cancelled, it ends when the thread has, so that no lock is let go while somebody still writes under it."""
+    """Run ``work`` in a thread and return its result.
+
+    When cancelled, wait for the thread first, so that no lock is released during a write.
+    """
     thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **named))
     try:
         return await asyncio.shield(thread)

@@ -1,4 +1,4 @@
-"""The stored objects as the actions see them, over the common resource store."""
+"""The stored objects as actions use them, over the common resource store."""
 
 import asyncio
 import uuid
@@ -42,17 +42,17 @@ _BATCH = 200
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """At a job: what another attempt has taken over, this one cannot write."""
+    """An attempt at a job: it cannot write once another attempt has taken the job over."""
 
     job: uuid.UUID
     owner: uuid.UUID
 
 
 class StoredResources:
-    """The objects of a namespace, for one write of what a repository manages; ``attempt`` where that is a job's.
+    """The objects of a namespace, for one write of a repository's objects.
 
-    ``edition`` is what was stored of the repository before its files were looked at. Who planned by another writes nothing: Overtaken.
-    ``actor`` is who did it, ``message`` what they say of it.
+    ``edition`` is the edition of the repository that was read before its files: with another edition in the store, nothing is written and
+    Overtaken is raised. ``attempt`` is that of the job, None without one. ``actor`` and ``message`` are recorded with each generation.
     """
 
     def __init__(
@@ -78,16 +78,19 @@ class StoredResources:
         self._message = message
 
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
+        """Return everything that the repository owns."""
         async with self._database.connection() as connection:
             stored = await resources.managed(connection, namespace, repository)
         return await asyncio.to_thread(_managed, stored)
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
+        """Return the repository's objects that came from one of the paths or have one of the keys."""
         places = [path.rstrip("/") for path in paths]
         async with self._database.connection() as connection:
             return _managed(await resources.managed_at(connection, namespace, repository, places, list(keys)))
 
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
+        """Return the owners of existing objects."""
         found: dict[Key, Owner] = {}
         async with self._database.connection() as connection:
             for kind, names in _by_kind(keys).items():
@@ -96,6 +99,7 @@ class StoredResources:
         return found
 
     async def quarantined(self) -> Sequence[QuarantinedFile]:
+        """Return the files in quarantine."""
         async with self._database.connection() as connection:
             found = await repositories.faults(connection, self._uid)
         return [
@@ -103,6 +107,7 @@ class StoredResources:
         ]
 
     async def documents(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Document]:
+        """Return the bodies of existing objects."""
         found: dict[Key, Document] = {}
         async with self._database.connection() as connection:
             for kind, names in _by_kind(keys).items():
@@ -111,6 +116,7 @@ class StoredResources:
         return found
 
     async def quota_refusal(self, namespace: str, *, created: int, removed: int) -> str:
+        """Return why so many dashboards may not be created, or an empty string."""
         try:
             async with self._database.connection() as connection:
                 await quotas.check_dashboards(
@@ -121,35 +127,40 @@ class StoredResources:
         return ""
 
     async def apply(self, namespace: str, changes: AsyncIterator[Change], snapshot: Snapshot) -> None:
-        """Stages everything, then writes it at once: other writers wait for the last step only, readers for nothing."""
+        """Stage everything, then write it in one step: other writers wait for that step only, and readers never."""
         async with self._database.transaction() as connection:
             staging = resources.StagedWrites(connection)
             await staging.open()
             removals = await _stage(staging, changes)
+            # Staging needs no lock, so the lock of all writers is held only for the write itself.
             await resources.lock(connection)
             kept = await self._advance(connection, snapshot)
             if (name := await staging.taken_over(namespace, self._repository.name)) is not None:
-                raise Conflict(f"{name} was made or taken over by somebody else during the sync; sync again")
+                raise Conflict(f"{name} was created or taken over by another manager during the sync; sync again")
             await staging.write(namespace, actor=self._actor, now=self._clock.now(), message=self._message)
             removed = await self._remove(connection, namespace, removals)
             if await quotas.limits_dashboards(connection, self._rules, namespace):
                 created = await staging.created(DASHBOARD)
                 await quotas.check_dashboards(connection, self._rules, namespace, created=created, removed=removed, by="sync")
+            # Last, so that a lease which was lost during the write still rolls it back.
             if self._attempt and not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
             await self._write_status(connection, kept.commit)
 
     async def note(self, snapshot: Snapshot) -> None:
+        """Store a snapshot without writes to objects."""
         async with self._database.transaction() as connection:
             await resources.lock(connection)
             kept = await self._advance(connection, snapshot)
             await self._write_status(connection, kept.commit)
 
     async def get_json(self, namespace: str, key: Key, version: str) -> bytes | None:
+        """Return an object as JSON; None if it does not exist."""
         async with self._database.connection() as connection:
             return await self._get_json(connection, namespace, key, version)
 
     async def dry_run(self, namespace: str, write: Write) -> bytes:
+        """Return the object as it would be stored. Raises Forbidden if a quota is reached."""
         async with self._database.connection() as connection, trial(connection, dry_run=True):
             await resources.put(connection, namespace, _write(write), actor=self._actor, now=self._clock.now())
             if write.is_new and write.key.resource == DASHBOARD.plural:
@@ -163,7 +174,7 @@ class StoredResources:
         return found[0].encode(version) if found else None
 
     async def _advance(self, connection: Connection, snapshot: Snapshot) -> StoredCommit:
-        """Makes the next edition of the one that was planned by."""
+        """Store the next edition of the repository. Raises Overtaken if it is not the one that the plan was made from."""
         kept = await repositories.note_commit(
             connection,
             self._uid,
@@ -174,7 +185,7 @@ class StoredResources:
             entries=snapshot.entries,
         )
         if kept is None:
-            raise Overtaken(f"repository {self._repository.name!r} was written by somebody else; try again")
+            raise Overtaken(f"repository {self._repository.name!r} was written by another writer; try again")
         now, job = self._clock.now(), self._attempt.job if self._attempt else None
         if kept.commit:
             await revisions.note(connection, self._uid, kept.commit, job=job, now=now)
@@ -186,7 +197,7 @@ class StoredResources:
         return kept
 
     async def _write_status(self, connection: Connection, commit: str | None) -> None:
-        """The repository's status tells what is stored as soon as it is."""
+        """Write the stored commit and counts into the repository's status, in the same transaction."""
         namespace, name = self._repository.namespace, self._repository.name
         counts = await resources.count_managed(connection, namespace, name)
 
@@ -194,13 +205,14 @@ class StoredResources:
             status.sync.last_ref = commit or status.sync.last_ref
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
-        with suppress(NotFound):  # deleted meanwhile: nobody is left to tell
+        with suppress(NotFound):  # the repository was deleted, and its status with it
             await statuses.change(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
     async def _remove(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:
-        """What has gone meanwhile is as it should be; what is somebody else's by now is not ours to remove, nor is a folder around it.
+        """Delete objects and return the number of deleted dashboards. ``keys`` are those of folders last.
 
-        ``keys`` are those of folders last. Answers how many dashboards are gone.
+        Objects that were deleted already are skipped. Raises Conflict if one has another manager now; a folder around such an object is
+        released instead.
         """
         dashboards = 0
         for kind, listed in _by_kind(keys).items():
@@ -211,7 +223,7 @@ class StoredResources:
             removed = await resources.delete_managed(connection, kind, namespace, names, self._repository.name)
             dashboards += len(removed) if kind is DASHBOARD else 0
             if left := sorted(await resources.owners(connection, kind, namespace, list(set(names) - set(removed)))):
-                raise Conflict(f"{kind.plural} '{left[0]}' was taken over by somebody else during the sync; sync again")
+                raise Conflict(f"{kind.plural} '{left[0]}' was taken over by another manager during the sync; sync again")
         return dashboards
 
 
@@ -220,7 +232,7 @@ def _managed(rows: Sequence[resources.ManagedObject]) -> Sequence[ManagedObject]
 
 
 async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]) -> list[Key]:
-    """Stages the writes in batches; answers what is to be removed, in order."""
+    """Stage the writes in batches and return the keys to delete, in order."""
     removals: list[Key] = []
     batch: list[resources.Write] = []
     async for change in changes:

@@ -1,1 +1,1 @@
-"""What the gateway asks for while somebody waits, by RPC: repositories tried and looked at, their files changed, syncs planned."""
+"""The calls of the gateway that a client waits for."""

@@ -1,6 +1,6 @@
-"""Answers what the gateway asks of the files of repositories, and changes them, while somebody waits for it.
+"""Calls about files of repositories: list, read and change them.
 
-A change is made in the repository first, then in what is stored: whatever fails in between, the next sync stores.
+A change is committed to the repository first and then stored. If anything fails in between, the next sync stores it.
 """
 
 import asyncio
@@ -49,31 +49,31 @@ log = structlog.get_logger()
 FileCallRequest: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
 
 _ATTEMPTS: Final = 5
-_NOT_STORED: Final = "it is in the repository, but not stored yet, the next sync does that"
+_NOT_STORED: Final = "committed to the repository but not stored yet: the next sync stores it"
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""As in made-up names of the resource API: nothing that reads as a word."""
+"""Characters of generated names, as in the resource API: none of them form a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdapterFactories:
-    """The adapters' constructors.
+    """Constructors of the adapters of one call."""
 
-    That of the objects takes the edition stored, who changes them, and what they say of it.
-    """
-
+    #: Opens the object store for one write, by repository, stored edition, actor and message.
     objects: Callable[[Repository, int, str, str], Objects]
     tools: Callable[[], AbstractContextManager[SyncTools]]
 
 
 @dataclass(frozen=True, slots=True)
 class _StoredState:
-    """A repository, and what is stored of it: asked for before its files are looked at, so that these are never older than that."""
+    """A repository and what is stored of it. It is read before the files, so that the files are never older."""
 
     repository: Repository
     kept: StoredCommit
 
 
 class FileCalls:
+    """The handler of file calls."""
+
     def __init__(self, database: Database, clock: Clock, checkouts: Checkouts, factories: AdapterFactories) -> None:
         self._database = database
         self._clock = clock
@@ -82,22 +82,22 @@ class FileCalls:
         self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def handle(self, wanted: FileCallRequest, *, is_repeated: bool = False) -> Shape:
-        """What the request says that is answered. Raises Unhealthy where the repository cannot be read or written.
+        """Return the response to a request. Raises Unhealthy if the repository cannot be read or written.
 
-        One that ``is_repeated`` was taken up by a worker that ended: what that one has changed is not changed again.
+        An ``is_repeated`` request was started by a worker that died: a change that was already committed is not made again.
         """
         return await with_retries(lambda: self._handle(wanted, is_repeated=is_repeated))
 
     async def _handle(self, wanted: FileCallRequest, *, is_repeated: bool) -> Shape:
         if not _writes(wanted):
             return await self._handle_once(wanted)
-        # Many at once would only overtake one another, each time after two requests to the host.
+        # Concurrent changes would only overtake one another, each time after two requests to the host.
         async with self._changing.setdefault((wanted.namespace, wanted.name), asyncio.Lock()):
             done = await self._done_before(wanted) if is_repeated else None
             return done or await self._handle_once(wanted)
 
     async def _done_before(self, wanted: FileCallRequest) -> Shape | None:
-        """The answer to a change whose commit has arrived; None where it has not. A folder tells nothing of who wrote a file."""
+        """Return the response to a change that is already committed; None if it is not. A folder has no record of authors."""
         if not isinstance(wanted, ChangeRequest | EditRequest) or not wanted.author.at:
             return None
         known = await self._known(wanted.namespace, wanted.name)
@@ -109,9 +109,9 @@ class FileCalls:
                 if isinstance(wanted, ChangeRequest):
                     decided = await _decided_before(context, before, made, wanted, ref)
                     if decided is not None:
-                        return await self._difference_since(known, context, decided, before, made, wanted)
+                        return await self._store_change(known, context, decided, before, made, wanted)
                 elif edits := await _edited_before(context, before, made, wanted):
-                    return await self._edited(known, context, *await plan_edits(context, before, edits), before, made, wanted)
+                    return await self._store_edit(known, context, *await plan_edits(context, before, edits), before, made, wanted)
         return None
 
     async def _handle_once(self, wanted: FileCallRequest) -> Shape:
@@ -138,7 +138,7 @@ class FileCalls:
             if not wanted.base:
                 return await _answer(repository, decided, decided.view)
             if wanted.base != decided.base:
-                raise Conflict("the repository, or what is stored of it, has changed meanwhile: look at it again")
+                raise Conflict("the repository or its stored objects have changed: read the file again and repeat the change")
             try:
                 made = await self._commit(repository, checkout, ref, decided.edits, wanted.author, message_of(wanted))
             except Conflict:
@@ -146,10 +146,10 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            return await self._difference_since(known, context, decided, checkout, made, wanted)
-        raise AssertionError("the last attempt answers or raises")
+            return await self._store_change(known, context, decided, checkout, made, wanted)
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _difference_since(
+    async def _store_change(
         self,
         known: _StoredState,
         context: ChangeContext,
@@ -158,7 +158,7 @@ class FileCalls:
         made: Checkout,
         wanted: ChangeRequest,
     ) -> ChangeResponse:
-        """Stores what was committed, where it is of the own branch, and tells of it."""
+        """Store a committed change of the own branch and return the response. An error of the store is part of the response."""
         repository = known.repository
         view = replace(decided.view, commit=made.commit, timestamp=self._clock.now())
         if not ref_of(repository.spec, wanted.ref) and repository.spec.sync.enabled:
@@ -188,10 +188,10 @@ class FileCalls:
                     raise
                 known = await self._known(wanted.namespace, wanted.name)
                 continue
-            return await self._edited(known, context, planned, difference, checkout, made, wanted)
-        raise AssertionError("the last attempt answers or raises")
+            return await self._store_edit(known, context, planned, difference, checkout, made, wanted)
+        raise AssertionError("the last attempt returns or raises")
 
-    async def _edited(
+    async def _store_edit(
         self,
         known: _StoredState,
         context: ChangeContext,
@@ -201,7 +201,7 @@ class FileCalls:
         made: Checkout,
         wanted: EditRequest,
     ) -> EditResponse:
-        """Stores what was committed."""
+        """Store a committed edit and return the response."""
         try:
             await self._store(known, context, planned, difference, before, made, wanted)
         except Conflict as error:
@@ -218,9 +218,9 @@ class FileCalls:
         made: Checkout,
         wanted: ChangeRequest | EditRequest,
     ) -> None:
-        """Stores what a commit changed. Where somebody else stored something meanwhile, it is planned again by the newest commit.
+        """Store the objects of a commit. If another writer was first, plan again with the newest commit.
 
-        What is stored is that commit, whole, where it was the one before it; otherwise it is none, and the next sync looks at everything.
+        The commit counts as stored only if it directly follows the stored one. Otherwise none does, and the next sync examines everything.
         """
         base, newest = before.commit if before is not None else "", made
         if base != made.commit == known.kept.commit:
@@ -244,7 +244,7 @@ class FileCalls:
                 planned = await plan_files(context, newest, difference)
                 continue
             return
-        raise Conflict(f"what is stored of the repository was written by others {_ATTEMPTS} times meanwhile")
+        raise Conflict(f"other writers stored the repository first, {_ATTEMPTS} times")
 
     async def _known(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:
@@ -264,7 +264,7 @@ class FileCalls:
             raise _unhealthy(repository, error) from error
 
     async def _branch(self, repository: Repository, ref: str) -> Checkout | None:
-        """What a change to a branch begins with: one that is not there yet begins with the repository's own."""
+        """Return the state that a change of a branch starts from: the repository's own branch if the branch does not exist."""
         if not ref:
             return await self._checkout(repository, "")
         try:
@@ -291,7 +291,7 @@ async def _answer(repository: Repository, decided: ChangeDecision, view: FileVie
 async def _decided_before(
     context: ChangeContext, before: Checkout | None, made: Checkout, wanted: ChangeRequest, ref: str
 ) -> ChangeDecision | None:
-    """The change by the commit before one that it has made; None where that one is another change."""
+    """Return the change, recomputed on the parent of ``made``; None if ``made`` contains a different change."""
     with suppress(BadRequest, Conflict, NotFound):
         decided = await decide(context, before, wanted, ref, _suffix)
         if await holds(made, decided.edits):
@@ -300,7 +300,7 @@ async def _decided_before(
 
 
 async def _edited_before(context: ChangeContext, before: Checkout | None, made: Checkout, wanted: EditRequest) -> list[Edit]:
-    """The same of an edit; none where it is another one."""
+    """Return the edits, recomputed on the parent of ``made``; none if ``made`` contains a different edit."""
     with suppress(BadRequest, Conflict, NotFound):
         edits = await edits_of(context, before, wanted)
         if await holds(made, edits):

@@ -1,4 +1,4 @@
-"""Tells what a sync of a repository would do, of its own branch or of any other state."""
+"""Previews of syncs for callers, of the own branch of a repository or of any other state."""
 
 import uuid
 from collections.abc import Callable
@@ -20,7 +20,7 @@ _WAITING: Final = 3
 
 
 class Planner:
-    """``open_stored`` is the adapter's constructor; ``open_tools`` lends what a sync works with."""
+    """The planner of syncs. ``open_stored`` and ``open_tools`` construct the adapters of one plan."""
 
     def __init__(
         self,

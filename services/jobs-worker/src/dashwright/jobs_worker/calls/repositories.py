@@ -1,4 +1,4 @@
-"""Answers what the gateway asks of repositories, while somebody waits for it."""
+"""Calls about repositories that a client waits for: tests of a configuration, refs, history, plans and files."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
@@ -40,28 +40,32 @@ CALLS_IN_HAND: Final = _SLOTS + _WAITING
 
 
 class Repositories(Protocol):
-    """Where repositories are read. ``check_readable`` is a Look."""
+    """A reader of repositories."""
 
-    async def check_readable(self, repository: Repository) -> None: ...
+    async def check_readable(self, repository: Repository) -> None:
+        """Return if the repository can be read. Raises the error that prevents it."""
+        ...
 
     async def branches(self, repository: Repository) -> Mapping[str, str]:
-        """The commits that branches stand at, of one on a git host."""
+        """Return the commits of the branches on a git host, by branch."""
         ...
 
     async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
-        """The newest commits, of one on a git host."""
+        """Return the newest commits on a git host that touch a path."""
         ...
 
 
 class AccountDirectory(Protocol):
-    """The accounts of commit authors."""
+    """A directory of the accounts of commit authors."""
 
     async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
-        """Return the history with the accounts that the git host knows. Raises nothing for a host that does not."""
+        """Return the history with the accounts that the git host knows. It raises nothing if the host fails."""
         ...
 
 
 class RepositoryCalls:
+    """The handler of calls about repositories."""
+
     def __init__(
         self, database: Database, repositories: Repositories, authors: AccountDirectory, planner: Planner, files: FileCalls
     ) -> None:
@@ -73,14 +77,14 @@ class RepositoryCalls:
         self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="requests for repositories")
 
     async def handle(self, request: Request) -> Reply:
-        """The RPC: a RepositoryRequest in, out what it says there.
+        """Handle an RPC: its body is a RepositoryRequest, its reply the response to that.
 
-        Raises Unhealthy for a host that does not answer as it should, and TooManyRequests where an organization asks for very much.
+        Raises Unhealthy if the git host fails or denies access, and TooManyRequests for too many calls of an organization.
         """
         try:
             wanted = _REQUEST.validate_json(request.body)
         except ValidationError as error:
-            raise BadRequest("the request is none that is answered about repositories") from error
+            raise BadRequest("unknown request type for a repository") from error
         async with self._limiter.slot(wanted.namespace):
             return await self._answer(request, wanted)
 
@@ -95,7 +99,7 @@ class RepositoryCalls:
             raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
 
     async def _test(self, wanted: TrialRequest) -> TrialResponse:
-        """Nothing is kept, neither what is tried nor what was seen."""
+        """Test a configuration without storing anything of it."""
         repository = Repository(wanted.namespace, wanted.name, "", 0, wanted.spec)
         try:
             await self._repositories.check_readable(repository)
@@ -122,6 +126,6 @@ class RepositoryCalls:
         return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 
-def _written(told: Shape) -> bytes:
-    """As JSON, with the numbers of stored bodies as they are stored."""
-    return write_json(told.model_dump(by_alias=True, exclude_none=True))
+def _written(response: Shape) -> bytes:
+    """Return JSON in which numbers of stored bodies are as they are stored."""
+    return write_json(response.model_dump(by_alias=True, exclude_none=True))

@@ -1,1 +1,1 @@
-"""What a job decides, pure: bytes to a resource, a tree and what is stored to a plan. No I/O, no time, no randomness."""
+"""The decisions of jobs, pure: bytes to a resource, files and stored objects to a plan. No I/O, no clock, no randomness."""

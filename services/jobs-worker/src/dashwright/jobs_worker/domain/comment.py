@@ -1,4 +1,4 @@
-"""What is said under a pull request, and of its commit: what would come of it once it is merged."""
+"""The comment on a pull request and the text of its commit status: the effect of merging it."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,10 +11,10 @@ from dashwright.jobs_worker.domain.markdown import code, difference, link, pictu
 from dashwright.jobs_worker.domain.panels import Comparison, Detail, PanelAction, PanelChange
 
 LONGEST: Final = 60_000
-"""Characters of a comment; hosts take some 65,000."""
+"""Characters of a comment; hosts accept about 65,000."""
 
 MOST_IN_DETAIL: Final = 10
-"""Files that are told panel by panel."""
+"""Files that are described panel by panel."""
 
 _MOST_ROWS: Final = 100
 _MOST_PANELS: Final = 30
@@ -41,18 +41,16 @@ _DONE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Addresses; ``before`` is empty of what is new."""
+    """Addresses of two pictures of a dashboard."""
 
+    #: Empty for a new dashboard.
     before: str
     after: str
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What would become of the object of one file or directory. ``original`` and ``preview`` are addresses, empty where there is none.
-
-    ``undrawn`` says why there are no pictures, where there should be some.
-    """
+    """The effect of merging on the object of one file or directory."""
 
     path: str
     action: PlannedAction
@@ -60,50 +58,58 @@ class FileReport:
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
     lint: Sequence[Issue] = ()
+    #: Address of the stored dashboard, empty if there is none.
     original: str = ""
+    #: Address of the preview, empty if there is none.
     preview: str = ""
     pictures: Pictures | None = None
+    #: Reason why pictures are missing, empty if none are expected.
     undrawn: str = ""
 
     @property
     def is_broken(self) -> bool:
+        """``True`` if the object cannot be stored or does not work."""
         return self.action is PlannedAction.REFUSE or bool(self.problems)
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """``commit`` is the one that was looked at. ``skipped`` counts files that were not; ``problems`` say why nothing could be stored."""
+    """The effect of merging a pull request."""
 
     repository: str
+    #: The commit that was reviewed.
     commit: str
     files: Sequence[FileReport]
+    #: Number of files that were not reviewed.
     skipped: int = 0
+    #: Reasons why nothing could be stored.
     problems: Sequence[str] = ()
 
     @property
     def is_broken(self) -> bool:
+        """``True`` if anything in the pull request is broken."""
         return bool(self.problems) or any(file.is_broken for file in self.files)
 
 
 def status_text(report: Report) -> str:
-    """The words of the commit status."""
+    """Return the text of the commit status, in one line."""
     if report.problems:
         return _one_line(f"nothing could be stored: {report.problems[0]}")
     counts = Counter(file.action for file in report.files)
-    told = [f"{counts[action]} {word}" for action, word in _DONE.items() if counts[action]]
+    parts = [f"{counts[action]} {word}" for action, word in _DONE.items() if counts[action]]
     broken = sum(file.is_broken and file.action is not PlannedAction.REFUSE for file in report.files)
-    told += [f"{broken} with problems"] if broken else []
-    told += [f"{report.skipped} not looked at"] if report.skipped else []
-    return _one_line(", ".join(told) or "no dashboard changes")
+    parts += [f"{broken} with problems"] if broken else []
+    parts += [f"{report.skipped} not reviewed"] if report.skipped else []
+    return _one_line(", ".join(parts) or "no dashboard changes")
 
 
 def comment_text(report: Report) -> str:
-    """Markdown of at most LONGEST characters. What has no room is counted."""
+    """Return the comment as Markdown of at most LONGEST characters. Files beyond that are counted."""
     blocks = [f"## What changes in {plain(report.repository, _LONGEST_TITLE)}", _summary(report)]
     blocks += [f"- {plain(problem, _LONGEST_PROBLEM)}" for problem in report.problems[:_MOST_PROBLEMS]]
     if report.files:
         blocks.append(_table(report.files))
-    size, told = sum(map(len, blocks)) + _ROOM_FOR_THE_END, 0
+    size, described = sum(map(len, blocks)) + _ROOM_FOR_THE_END, 0
     detailed = [file for file in report.files if _has_details(file)]
     for file in detailed[:MOST_IN_DETAIL]:
         section = _section(file)
@@ -111,8 +117,8 @@ def comment_text(report: Report) -> str:
             break
         blocks.append(section)
         size += len(section) + 2
-        told += 1
-    if rest := len(detailed) - told + report.skipped:
+        described += 1
+    if rest := len(detailed) - described + report.skipped:
         blocks.append(f"and {rest} more files")
     return "\n\n".join(blocks) + "\n"
 
@@ -125,40 +131,40 @@ def _summary(report: Report) -> str:
 
 
 def _has_details(file: FileReport) -> bool:
-    """A directory says all in its row of the table."""
+    """Return whether a file has a section of its own: a directory is described completely by its row of the table."""
     return file.is_broken or not file.path.endswith("/")
 
 
 def _table(files: Sequence[FileReport]) -> str:
     rows = ["| File | Title | Action | What changes |", "| --- | --- | --- | --- |"]
     size = 0
-    for told, file in enumerate(files):
+    for number, file in enumerate(files):
         cells = (plain(file.path or "/", _LONGEST_PATH), plain(file.title, _LONGEST_TITLE), _DONE[file.action], _change_counts(file))
         row = f"| {' | '.join(cells)} |"
         size += len(row) + 1
-        if told == _MOST_ROWS or size > _LONGEST_TABLE:
-            rows.append(f"| and {len(files) - told} more | | | |")
+        if number == _MOST_ROWS or size > _LONGEST_TABLE:
+            rows.append(f"| and {len(files) - number} more | | | |")
             break
         rows.append(row)
     return "\n".join(rows)
 
 
 def _change_counts(file: FileReport) -> str:
-    told = []
+    parts = []
     if file.comparison is not None and file.action is PlannedAction.UPDATE:
         counts = [(file.comparison.count(action), action) for action in PanelAction]
-        told = [f"{_counted(count, 'panel')} {action.value}" for count, action in counts if count]
+        parts = [f"{_counted(count, 'panel')} {action.value}" for count, action in counts if count]
         if file.comparison.details or file.comparison.others:
-            told.insert(0, "settings")
+            parts.insert(0, "settings")
     elif file.comparison is not None and file.comparison.panels:
-        told = [_counted(len(file.comparison.panels), "panel")]
-    told += [_counted(len(file.problems), "problem")] if file.problems else []
-    told += [f"{_counted(len(file.lint), 'issue')} of lint"] if file.lint else []
-    return ", ".join(told)
+        parts = [_counted(len(file.comparison.panels), "panel")]
+    parts += [_counted(len(file.problems), "problem")] if file.problems else []
+    parts += [f"{_counted(len(file.lint), 'issue')} of lint"] if file.lint else []
+    return ", ".join(parts)
 
 
 def _section(file: FileReport) -> str:
-    """Whole blocks, as many as there is room for: nothing is cut in the middle."""
+    """Return the section of a file, made of whole blocks as long as there is room: nothing is cut in the middle."""
     found, size = [], 0
     blocks = list(_blocks(file))
     for number, block in enumerate(blocks):
@@ -174,7 +180,7 @@ def _blocks(file: FileReport) -> Iterator[str]:
     path = plain(file.path, _LONGEST_PATH)
     if file.pictures is not None:
         yield f"### Side by Side Comparison of {path}"
-        before = picture("Before", file.pictures.before) if file.pictures.before else "–"  # noqa: RUF001 - read by people
+        before = picture("Before", file.pictures.before) if file.pictures.before else "–"  # noqa: RUF001 - typography of a comment
         yield f"| Before | After |\n| --- | --- |\n| {before} | {picture('Preview', file.pictures.after)} |"
     else:
         yield f"### {path}"

@@ -1,4 +1,4 @@
-"""What would change in an object, as a JSON patch from what is stored to what would be."""
+"""The difference between a stored object and the one that would be stored, as a JSON patch."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,22 +15,24 @@ MOST_COMPARED: Final = 1024 * 1024
 """Bytes of a body."""
 
 MOST_LISTED: Final = 20_000
-"""Items of all lists of a body. Where all of them differ it takes seconds, and for ten times as many minutes, which nobody can end."""
+"""Items of all lists of a body. If all differ, comparing takes seconds, and for ten times as many minutes that cannot be interrupted."""
 
 LARGEST_DIFF: Final = 64 * 1024
 
 _LEFT_OUT: Final = (SET_BY_US | {MESSAGE}) - {FOLDER_KEY}
 
 
-def difference(stored: Document, wanted: Write) -> tuple[list[dict[str, Any]], int]:
-    """The operations of the patch, and its size in bytes. Raises TooLarge for bodies that are not compared, and for a long patch.
+def difference(stored: Document, desired: Write) -> tuple[list[dict[str, Any]], int]:
+    """Return the operations of the patch and its size in bytes.
 
-    What only says whose an object is, and from which file, is left out.
+    Raises TooLarge for bodies that are too large to compare and for a long patch.
+
+    Annotations that only name the manager and its file are left out.
     """
-    if max(len(stored.spec), len(wanted.spec)) > MOST_COMPARED:
+    if max(len(stored.spec), len(desired.spec)) > MOST_COMPARED:
         raise TooLarge(f"not compared: the object has more than {MOST_COMPARED} bytes")
     old = _tree(stored.api_version, stored.labels, stored.annotations, stored.spec)
-    new = _tree(wanted.api_version, wanted.labels, wanted.annotations, wanted.spec)
+    new = _tree(desired.api_version, desired.labels, desired.annotations, desired.spec)
     if max(_listed(old), _listed(new)) > MOST_LISTED:
         raise TooLarge(f"not compared: the lists of the object have more than {MOST_LISTED} items")
     patch = jsonpatch.JsonPatch.from_diff(old, new, dumps=_text).patch
@@ -41,7 +43,7 @@ def difference(stored: Document, wanted: Write) -> tuple[list[dict[str, Any]], i
 
 
 def _listed(tree: Any) -> int:
-    """How many items all lists of a tree have together."""
+    """Return the number of items in all lists of a tree."""
     if isinstance(tree, list):
         return len(tree) + sum(map(_listed, tree))
     return sum(map(_listed, tree.values())) if isinstance(tree, dict) else 0
@@ -52,7 +54,7 @@ def _text(tree: Any) -> str:
 
 
 def _tree(api_version: str, labels: Mapping[str, str], annotations: Mapping[str, str], spec: bytes) -> dict[str, Any]:
-    """As clients know it: the paths of a patch are those of the object that the resource API shows."""
-    told = {key: text for key, text in annotations.items() if key not in _LEFT_OUT}
-    metadata = {"labels": {key: text for key, text in labels.items() if key != NUMBER_LABEL}, "annotations": told}
+    """Return the object as clients know it: the paths of a patch are those of the resource API."""
+    kept = {key: text for key, text in annotations.items() if key not in _LEFT_OUT}
+    metadata = {"labels": {key: text for key, text in labels.items() if key != NUMBER_LABEL}, "annotations": kept}
     return {"apiVersion": api_version, "metadata": metadata, "spec": read_json(spec.decode())}

@@ -1,4 +1,4 @@
-"""What a change of files must be, before anything of it is written."""
+"""Checks of a change of files, before anything of it is written."""
 
 import unicodedata
 from collections.abc import Sequence
@@ -10,15 +10,16 @@ from dashwright.jobs_worker.domain.file_forms import check_size
 from dashwright.jobs_worker.domain.objects import Edit
 
 MOST_EDITS: Final = 1000
+"""Files that one change may edit."""
 
 MOST_BYTES: Final = 64 * 1024 * 1024
-"""Of the files that one change moves: they are in memory together."""
+"""Bytes of the files that one change moves: they are in memory together."""
 
 
 def check_edits(edits: Sequence[Edit], *, largest: int, most_bytes: int) -> None:
-    """Raises BadRequest for paths that lead elsewhere or come twice, and TooLarge.
+    """Check a whole change. Raises BadRequest for paths that leave the repository or occur twice, and TooLarge.
 
-    ``largest`` are the bytes that a file may have, ``most_bytes`` those of all.
+    ``largest`` is the limit for one file and ``most_bytes`` for all, in bytes.
     """
     if not edits:
         raise BadRequest("a change names at least one file")
@@ -32,28 +33,30 @@ def check_edits(edits: Sequence[Edit], *, largest: int, most_bytes: int) -> None
 
 
 def check_number(edits: int) -> None:
-    """Raises TooLarge for more edits than one change may have: to be asked before their files are read."""
+    """Raise TooLarge for more edits than one change may have. Call it before the files are read."""
     if edits > MOST_EDITS:
         raise TooLarge(f"a change of {edits} files is too large: make it in parts of {MOST_EDITS} files at most")
 
 
 def check_total(size: int, most: int) -> None:
-    """Raises TooLarge for so many bytes of all edits together."""
+    """Raise TooLarge if all edits together have more than ``most`` bytes."""
     if size > most:
         raise TooLarge(f"a change of more than {most} bytes is too large: make it in parts")
 
 
 def check_place(path: str) -> None:
-    """Raises BadRequest for a path that is none of a file, leads out of the repository, or into what git keeps for itself."""
+    """Raise BadRequest for a path that leaves the repository, leads into git's own files or cannot be a file."""
     parts = path.split("/")
     if len(path) > LONGEST_PATH or "" in parts or not all(map(_is_name, parts)):
-        raise BadRequest(f"path {path[:200]!r} is none that a file can be written at")
+        raise BadRequest(
+            f"cannot write a file at path {path[:200]!r}: use a relative path of at most {LONGEST_PATH} characters, without '..' and '.git'"
+        )
 
 
 def _is_name(part: str) -> bool:
-    """Programs that check files out read ``.git`` in letters of any case, and past characters that are not seen."""
+    """Return whether a file may have the name: checkouts read ``.git`` in any case, and ignore invisible characters in it."""
     visible = "".join(character for character in part if unicodedata.category(character) != "Cf")
-    # Some systems take what follows a colon for a stream of the file before it.
+    # Windows takes the part after a colon for a stream of the file before it.
     seen = visible.partition(":")[0].rstrip(" .").casefold()
     if part in (".", "..") or seen in (".git", "git~1") or "\\" in part:
         return False

@@ -1,4 +1,4 @@
-"""Objects as files: where each lies, and what its file holds. What is exported comes back by a sync as it was."""
+"""Exported objects as files: their paths and contents. A sync of the exported files restores the objects."""
 
 import hashlib
 import re
@@ -21,33 +21,36 @@ from dashwright.jobs_worker.domain.objects import GitIdentity, Key
 
 _NO_WORD: Final = re.compile(r"[\W_]+")
 _NOT_IN_NAMES: Final = frozenset('/\\<>:"|?*%')
-"""Characters that no name of a file has on every system, and the one that encodes others."""
+"""Characters that not every system allows in file names, and the one that encodes others."""
 
 _LONGEST_PART: Final = 120
-"""Bytes of a title in a name: with what keeps it apart from others it fits into the 255 of file systems."""
+"""Bytes of a title in a name: with a distinguishing suffix it fits into the 255 bytes of file systems."""
 
 _LONGEST_SUFFIX: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ExportItem:
-    """An object as it was when the export began, without its body. ``folder`` is empty at the root. Managed are only some folders."""
+    """An object as it was when the export began, without its body."""
 
     key: Key
     uid: str
     generation: int
     title: str
+    #: Empty at the root.
     folder: str
+    #: Only some folders are managed; they are not exported.
     is_managed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One generation of an object: its body as it is stored, and who wrote it when."""
+    """One generation of an object with its author."""
 
     uid: str
     generation: int
     version: str
+    #: The stored body as JSON.
     spec: str
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -56,40 +59,42 @@ class Version:
     message: str
 
     def content(self, name: str, *, largest: int) -> bytes:
-        """The file, of ``largest`` bytes at most where it can be. Raises Invalid.
+        """Return the file, if possible of at most ``largest`` bytes. Raises Invalid.
 
-        It says the ``name``, labels and annotations of the object only where that is given.
+        It contains the ``name``, labels and annotations of the object only if a name is given.
         """
         metadata: dict[str, Any] = {}
         if name:
             metadata = {"name": name}
-            told = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
-            metadata |= {key: texts for key, texts in told if texts}
+            texts_by_member = (("labels", file_labels(self.labels)), ("annotations", file_annotations(self.annotations)))
+            metadata |= {key: texts for key, texts in texts_by_member if texts}
         tree: dict[str, Any] = {"apiVersion": DASHBOARD.api_version(self.version), "kind": DASHBOARD.kind}
         tree |= {"metadata": metadata} if metadata else {}
         return print_content({**tree, "spec": file_spec(read_json(self.spec))}, largest=largest)
 
     def commit_message(self) -> str:
-        """What its commit says."""
+        """Return the message of the version's commit."""
         return self.message or f"Generation: {self.generation}"
 
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """An exported object and where it lies in the repository now: as its annotations say it, a directory without a slash at its end."""
+    """An exported object with its present place in the repository."""
 
     key: Key
     uid: str
     generation: int
     folder: str
+    #: As in its annotations: a directory has no slash at the end.
     path: str
     checksum: str = ""
 
 
 class Directories:
-    """Where the folders lie: their titles from the top, each as near to itself as a path lets it be.
+    """The directories of folders: their titles from the top, as close to the title as a path allows.
 
-    The first of two that would be the same has it, others their name behind it. ``folders`` are all of an organization, oldest first.
+    If two would be equal, the first gets the path and the others their name as a suffix. ``folders`` are all of an organization, oldest
+    first.
     """
 
     def __init__(self, folders: Sequence[ExportItem], prefix: str) -> None:
@@ -108,15 +113,15 @@ class Directories:
                 waiting.append(folder.key.name)
 
     def path(self, folder: str) -> str | None:
-        """None of a folder that is not there."""
+        """Return the directory of a folder; None for an unknown one."""
         return self._paths.get(folder)
 
     def depth(self, folder: str) -> int:
-        """How many folders lie above it."""
+        """Return the number of folders above a folder."""
         return self._paths[folder].count("/")
 
     def within(self, folder: str) -> frozenset[str]:
-        """The folder and all below it; of the root everything."""
+        """Return a folder and all below it; everything for the root."""
         found, waiting = set(), [folder]
         while waiting:
             found.add(waiting[-1])
@@ -125,18 +130,21 @@ class Directories:
 
 
 def file_names(item: ExportItem, directory: str) -> Iterator[str]:
-    """The paths that a dashboard's file may have, the best first."""
+    """Yield the paths that a dashboard's file may have, the best first."""
     stem = slug(item.title) or item.key.name[:_LONGEST_SUFFIX]
     return (f"{directory}{name}.json" for name in _apart(stem, item.key.name))
 
 
 def slug(title: str) -> str:
-    """Small letters and digits of any script, and hyphens between them; empty where there are none."""
+    """Return lowercase letters and digits of any script, joined by hyphens; empty if there are none."""
     return _cut(_NO_WORD.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
 
 
 def fault_of(path: str, *, deepest: int, selection: Selection = ALL_FILES) -> str:
-    """Return why no file can be at a path, or none be synced from there; empty where one can. ``deepest`` bounds its directories."""
+    """Return why a file cannot be at a path or be synced from there; empty if it can.
+
+    ``deepest`` is the limit of directory levels.
+    """
     try:
         paths.check_path(path)
         paths.check_depth(path, deepest)
@@ -148,9 +156,9 @@ def fault_of(path: str, *, deepest: int, selection: Selection = ALL_FILES) -> st
 
 
 def may_replace(body: bytes, name: str) -> bool:
-    """Whether a file that is there already is of this object: it says so, or says of nobody and may be an earlier export's.
+    """Return whether an existing file belongs to the object: it names the object, or may be an earlier export without a name.
 
-    These are resources without metadata. Whatever else names nobody somebody wrote, and its path names its object.
+    Earlier exports are resources without metadata. Any other file without a name was written by a user, and its path names its object.
     """
     try:
         tree = read_json(decode_text(body))
@@ -166,18 +174,21 @@ def may_replace(body: bytes, name: str) -> bool:
 
 
 def place(item: ExportItem, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
-    """Return the path of a dashboard's file, claimed. Raises BadRequest where there is none; ``fault_at`` says why not at a path."""
+    """Return the path of a dashboard's file and mark it as taken. Raises BadRequest if there is none.
+
+    ``fault_at`` returns why a path is unusable.
+    """
     for path in file_names(item, directory):
         if fault := fault_at(path):
             raise BadRequest(fault)
         if path.casefold() not in taken and is_free(path):
             taken.add(path.casefold())
             return path
-    raise BadRequest("other files are in its place")
+    raise BadRequest("other files are at its path")
 
 
 def _claim(taken: set[str], part: str) -> bool:
-    """Of two names that differ in the case of letters only, many file systems hold one."""
+    """Take a name; return False if it is taken. Many file systems do not distinguish names by case."""
     if part.casefold() in taken:
         return False
     taken.add(part.casefold())
@@ -185,7 +196,7 @@ def _claim(taken: set[str], part: str) -> bool:
 
 
 def _apart(stem: str, name: str) -> Iterator[str]:
-    """Names, each further from those of other objects than the one before."""
+    """Yield names, each less likely to collide than the one before."""
     digest = hashlib.sha256(name.encode()).hexdigest()
     yield stem
     if len(name) <= _LONGEST_SUFFIX:
@@ -195,7 +206,7 @@ def _apart(stem: str, name: str) -> Iterator[str]:
 
 
 def _part(title: str) -> str:
-    """A title as the name of a directory: what paths may not hold is a hyphen, and nothing is hidden."""
+    """Return a title as a directory name: forbidden characters become hyphens, and nothing is hidden."""
     plain = unicodedata.normalize("NFC", title)
     kept = "".join("-" if char in _NOT_IN_NAMES else char for char in plain if char.isprintable())
     return _cut(kept.lstrip(". ")).rstrip(". ")

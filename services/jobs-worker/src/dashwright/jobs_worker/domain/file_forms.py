@@ -47,5 +47,5 @@ def unwrap_dashboard(tree: Any) -> dict[str, Any] | None:
 
 
 def has_marks(tree: Mapping[str, Any]) -> bool:
-    """Return whether an object has members that only a dashboard has, or two of those that it shares with other files."""
+    """Return whether an object has members that only a dashboard has, or two of those that other files have, too."""
     return "panels" in tree or len(_MARKS & tree.keys()) > 1

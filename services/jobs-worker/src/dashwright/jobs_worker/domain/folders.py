@@ -1,4 +1,4 @@
-"""The folders that stand for the directories of a repository."""
+"""The folders of the directories of a repository."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,27 +14,27 @@ from dashwright.jobs_worker.domain.ownership import annotations
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Names and parents of one repository's folders: ``names`` by directory, without the root's.
-
-    ``rooted``: everything lies in a folder named like the repository, with its title; otherwise the top directories are at the root.
-    """
+    """The names and parents of one repository's folders."""
 
     repository: str
     title: str
+    #: All objects are in a folder that has the repository's name and title; otherwise the top directories are at the root.
     rooted: bool
+    #: Folder names by directory, without the root's.
     names: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:
-        """The folder of a directory; of the root directory the root folder's, or empty where there is none."""
+        """Return the folder of a directory; for the root directory the root folder, or empty if there is none."""
         if directory:
             return self.names.get(directory) or folder_name(self.repository, directory)
         return self.repository if self.rooted else ""
 
     def key(self, directory: str) -> Key:
+        """Return the key of a directory's folder."""
         return Key(FOLDER.group, FOLDER.plural, self.name(directory))
 
     def write(self, directory: str, *, is_new: bool) -> Write:
-        """The folder as it must be stored."""
+        """Return the folder as it must be stored."""
         title, above = self._title(directory), self._above(directory)
         return Write(
             key=self.key(directory),
@@ -48,6 +48,7 @@ class Folders:
         )
 
     def is_current(self, directory: str, stored: ManagedObject) -> bool:
+        """Return whether the stored folder is as it must be."""
         return (
             stored.title == self._title(directory)
             and stored.folder == self._above(directory)
@@ -62,5 +63,5 @@ class Folders:
 
 
 def shallow_first(directories: Iterable[str]) -> list[str]:
-    """An order in which every folder comes after the one it lies in."""
+    """Return the directories in an order in which each comes after the one above it."""
     return sorted(directories, key=lambda directory: (directory.count("/"), directory))

@@ -1,14 +1,16 @@
-"""What a git host keeps beside the commits: pull requests and what is said of them, statuses of commits, hooks."""
+"""Data of a git host apart from commits: pull requests, commit statuses and webhooks."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 MOST_FILES: Final = 1000
-"""Changed files that are told of one pull request."""
+"""Changed files that are read of one pull request."""
 
 
 class FileStatus(StrEnum):
+    """The kind of change to a file in a pull request."""
+
     ADDED = "added"
     REMOVED = "removed"
     MODIFIED = "modified"
@@ -16,56 +18,61 @@ class FileStatus(StrEnum):
 
 
 class CommitState(StrEnum):
-    """What is said of a commit. ``failure``: of what it holds; ``error``: it could not be looked at."""
+    """The state of a commit status."""
 
     PENDING = "pending"
     SUCCESS = "success"
+    #: The commit's content is broken.
     FAILURE = "failure"
+    #: The commit could not be reviewed.
     ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)
 class PullRequest:
-    """``base`` and ``head`` are branches, with the commits that they stand at. ``files`` counts all that it changes.
-
-    ``is_from_elsewhere``: its head is a branch of another repository, which cannot be fetched by its name.
-    """
+    """A pull request as the host describes it."""
 
     number: int
     title: str
     url: str
     is_open: bool
     is_merged: bool
+    #: Name of the target branch.
     base: str
     base_commit: str
+    #: Name of the branch with the changes.
     head: str
     head_commit: str
+    #: The head is a branch of another repository, which cannot be fetched by name.
     is_from_elsewhere: bool
+    #: Number of changed files.
     files: int
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """``previous_path`` is where a renamed file was, else empty."""
+    """A file that a pull request changes."""
 
     path: str
     status: FileStatus
+    #: Former path of a renamed file, else empty.
     previous_path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CommitStatus:
-    """A commit status as it is to be: ``url`` is where to read more."""
+    """A status to set on a commit."""
 
     commit: str
     state: CommitState
     text: str
+    #: Address with details, may be empty.
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """What the host calls at ``url`` when one of the events happens."""
+    """A webhook that exists at the host."""
 
     id: int
     url: str
@@ -75,8 +82,9 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """``secret`` signs what is delivered."""
+    """A webhook as it should be."""
 
     url: str
     events: frozenset[str]
+    #: Key that signs the deliveries.
     secret: str

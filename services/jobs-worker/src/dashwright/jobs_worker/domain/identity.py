@@ -1,4 +1,4 @@
-"""Which folder a directory is: the name is given once, and a directory that is moved takes its folder along, and the rules on it."""
+"""The identity of folders: a name is given once, and a moved directory takes its folder and the access rules on it along."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,18 +13,19 @@ from dashwright.jobs_worker.domain.folders import shallow_first
 from dashwright.jobs_worker.domain.objects import Entry, ManagedObject
 
 _TELLING: Final = 8
-"""A file that lies alike in more directories does not tell which of them went."""
+"""Directories with equal files up to which such a file identifies the one that was moved."""
 
 Contents = Mapping[str, AbstractSet[tuple[str, str]]]
-"""Of each directory the paths below it, with checksums, of all files that hold resources."""
+"""Relative paths and checksums of all resource files below a directory, by directory."""
 
 
 def folder_names(
     repository: str, entries: Sequence[Entry], managed: Iterable[ManagedObject], taken: AbstractSet[str], *, commit: str
 ) -> dict[str, str]:
-    """The names of all directories' folders.
+    """Return the name of each directory's folder.
 
-    ``taken`` are names that other directories have. ``commit`` makes the name of one that comes again after its folder has gone elsewhere.
+    ``taken`` are names of other directories. ``commit`` distinguishes the new name of a directory that exists again after its folder moved
+    away.
     """
     unread = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
     there = {directory for entry in entries if _is_good(entry.path) for directory in paths.directories(entry.path)}
@@ -32,6 +33,7 @@ def folder_names(
     gone = {directory for directory in stored.keys() - there if not unread & set(paths.directories(directory))}
     files = [(item.path, item.checksum) for item in managed if item.key.group != FOLDER.group]
     read = [(entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and _is_good(entry.path)]
+    # A moved directory keeps the folder, and with it the dashboards' links and the access rules.
     names = stored | {new: stored[old] for new, old in _moves(_contents(files, gone), _contents(read, there - stored.keys())).items()}
     used = {*taken, *names.values()}
     for directory in shallow_first(there - names.keys()):
@@ -63,12 +65,18 @@ def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -
 
 
 def _moves(old: Contents, new: Contents) -> dict[str, str]:
-    """Of new directories, which of those that have gone each was.
+    """Map each new directory to the removed directory it was moved from.
 
-    That is one which held the same files; else the one of its name below what the directory above was; else one of whose files more than
-    half have come here. Each that has gone is taken once.
+    Candidates, in this order:
+
+    1. a directory with the same files;
+    2. the directory of the same name below the former path of the directory above;
+    3. the directory that more than half of the files were in.
+
+    Each removed directory is used once.
     """
     sources: defaultdict[frozenset[tuple[str, str]], list[str]] = defaultdict(list)
+    # Deep directories first: of equal contents the shallow one is popped for the shallowest new directory.
     for directory in reversed(shallow_first(old)):
         sources[frozenset(old[directory])].append(directory)
     moves = {directory: held.pop() for directory in shallow_first(new) if (held := sources.get(frozenset(new[directory])))}
@@ -77,6 +85,7 @@ def _moves(old: Contents, new: Contents) -> dict[str, str]:
     for directory in shallow_first(left):
         for file in left[directory]:
             homes[file].append(directory)
+    # From the top, so that the move of a parent is known when its children are matched.
     for directory in shallow_first(new.keys() - moves.keys()):
         above = paths.parent(directory)
         along = moves[above] + directory.removeprefix(above) if above in moves else ""
@@ -88,7 +97,7 @@ def _moves(old: Contents, new: Contents) -> dict[str, str]:
 
 
 def _likely(files: AbstractSet[tuple[str, str]], left: Contents, homes: Mapping[tuple[str, str], Sequence[str]]) -> str:
-    """The directory that most of the files were in, if these are more than half of what it held; empty where there is none."""
+    """Return the directory that most of the files were in, if that is more than half of its files; else an empty string."""
     known = (homes.get(file, ()) for file in files)
     counted = Counter(home for found in known if len(found) <= _TELLING for home in found if home in left)
     likely = [home for home, count in counted.items() if 2 * count > len(left[home])]

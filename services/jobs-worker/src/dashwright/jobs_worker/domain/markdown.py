@@ -1,4 +1,4 @@
-"""Texts of people put into Markdown so that they stay texts: no tag, link, mention, reference or table comes of them."""
+"""Untrusted texts in Markdown: they cannot become tags, links, mentions, references or tables."""
 
 import difflib
 import re
@@ -6,7 +6,7 @@ import unicodedata
 from typing import Final
 
 _BROKEN: Final = "\u200b"
-"""A space without width: what stands around it is not read as one word."""
+"""A zero-width space: the text around it is not read as one word."""
 
 _MARKS: Final = re.compile(r"([\\`*_{}\[\]()|~!$^])")
 _REFERENCES: Final = re.compile(r"([@#]|:(?=//|[\w+-]+:)|\bwww(?=\.)|\bgh(?=-\d))", re.IGNORECASE)
@@ -16,14 +16,14 @@ _MOST_LINES: Final = 40
 
 
 def plain(text: str, longest: int) -> str:
-    """One line of at most so many characters before they are escaped."""
+    """Return the text in one line, of at most ``longest`` characters before escaping."""
     words = _cut(" ".join(_visible(text).split()), longest)
     escaped = words.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _REFERENCES.sub(rf"\1{_BROKEN}", _MARKS.sub(r"\\\1", escaped))
 
 
 def code(text: str) -> str:
-    """A code span of one line; not for tables, where a bar in it would end the cell."""
+    """Return a code span of one line. Not for tables, where a bar in it would end the cell."""
     words = " ".join(_visible(text).split())
     ticks = "`" * (_longest_run(words) + 1)
     padding = " " if words.startswith("`") or words.endswith("`") else ""
@@ -31,22 +31,23 @@ def code(text: str) -> str:
 
 
 def link(words: str, address: str) -> str:
-    """``words`` are Markdown; what an address may not hold is percent-encoded."""
+    """Return a link. ``words`` are Markdown; characters that an address may not contain are percent-encoded."""
     return f"[{words}]({_address(address)})"
 
 
 def picture(words: str, address: str) -> str:
+    """Return an embedded picture. ``words`` are Markdown."""
     return "!" + link(words, address)
 
 
 def difference(before: str, after: str, longest: int) -> str:
-    """A block that shows what goes and what comes, line by line, each text around the place where they begin to differ."""
+    """Return a code block with removed and added lines, each text cut around the place where they begin to differ."""
     old, new = _around_difference(_visible(before), _visible(after), longest)
     compared = list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm=""))[2:]
     lines = [line for line in compared if not line.startswith("@@")]
     if len(lines) > _MOST_LINES:
         lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES} more lines"]
-    body = "\n".join(lines) or " the same, but for signs that nobody sees"
+    body = "\n".join(lines) or " only invisible characters differ"
     fence = "`" * max(3, _longest_run(body) + 1)
     return f"{fence}diff\n{body}\n{fence}"
 
@@ -66,7 +67,7 @@ def _cut(text: str, longest: int) -> str:
 
 
 def _visible(text: str) -> str:
-    """Without what nobody sees: control characters, and marks that turn the direction of what follows."""
+    """Return the text without invisible characters: control characters and marks that change the direction of text."""
     return "".join(sign for sign in text if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Zl", "Zp"))
 
 

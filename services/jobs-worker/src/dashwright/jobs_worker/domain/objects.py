@@ -1,4 +1,4 @@
-"""What passes between a checkout, the plan and the store: plain, frozen, without behaviour."""
+"""Data that checkout, plan and store exchange: plain, frozen, without behaviour."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -10,86 +10,88 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.models.provisioning import RepositorySpec
 
 ACTOR: Final = "access-policy:provisioning"
-"""Who does what nobody asked for, and whom ``createdBy`` names for what a job writes."""
+"""The actor of work that no user requested, and ``createdBy`` of everything that a job writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A stored repository, as those see it who read from it. ``generation`` is that of its spec, ``commit`` what was last synced of it.
-
-    ``has_dashboards``: some that came from it are stored.
-    """
+    """A stored repository, as its readers need it."""
 
     namespace: str
     name: str
     uid: str
+    #: Generation of the spec.
     generation: int
     spec: RepositorySpec
+    #: Commit of the last sync, empty if there is none.
     commit: str = ""
+    #: Dashboards from this repository are stored.
     has_dashboards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name in a checkout. A directory's path ends in ``/`` and has no checksum.
+    """One name in a checkout."""
 
-    ``size`` is in bytes. ``fault`` says why it cannot be read (a symbolic link, a pipe, too large, a directory without the right to it); it
-    is then there, but refused, and what lies below a refused directory is not known.
-    """
-
+    #: A directory ends in ``/``.
     path: str
+    #: Empty for a directory.
     checksum: str = ""
+    #: Bytes.
     size: int = 0
+    #: Reason why the entry cannot be read, such as a symbolic link. It is refused then, and nothing below it is known.
     fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class LastChange:
-    """When a file was last changed, in Unix milliseconds, and by whom; ``author`` is empty of a file of a folder."""
+    """The last change of a file."""
 
+    #: Unix milliseconds.
     at: int
+    #: Empty for a file in a folder.
     author: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two commits differ. ``paths``: the files that came, changed or went, and all directories above them; a directory ends in ``/``.
+    """The difference between two commits."""
 
-    ``entries`` are those of the paths that are there now, ``growth`` how many files and directories there are more than before, ``since``
-    the earlier commit. ``folders`` are directories that somebody makes from here: each becomes a folder although it holds no resource.
-    """
-
+    #: Added, changed and removed files, and all directories above them. A directory ends in ``/``.
     paths: frozenset[str]
+    #: The entries that exist now at these paths.
     entries: Sequence[Entry]
+    #: Files and directories added, less those removed.
     growth: int = 0
+    #: The earlier commit.
     since: str = ""
+    #: Directories that become folders without a resource in them, because a client creates them.
     folders: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What was read in one go, with the checksum of exactly these bytes."""
+    """A file that was read in one go."""
 
     body: bytes
+    #: Checksum of exactly these bytes.
     checksum: str
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One file of a change: its new bytes, or None where it is removed.
-
-    ``replaces`` is the checksum of the file that is there before, None where there must be none. Only a folder on disk is checked against
-    it: in git the commit that the change is made on tells as much.
-    """
+    """A change of one file."""
 
     path: str
+    #: New bytes; None removes the file.
     body: bytes | None
+    #: Checksum of the present file, None if there must be none. Only folders are checked: in git the base commit is.
     replaces: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class GitIdentity:
-    """Who a change is by, as a commit names its author."""
+    """The name and address of an author in git."""
 
     name: str
     email: str
@@ -97,27 +99,31 @@ class GitIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A commit to be. ``edits`` are taken one by one, so that they need not all be in memory; ``at`` is when it was made, None for now."""
+    """A commit to make."""
 
+    #: Iterated one by one, so that they need not be in memory together.
     edits: Iterable[Edit]
     by: GitIdentity
     message: str
+    #: Time of the author; None for now.
     at: datetime | None = None
 
 
 class Key(NamedTuple):
-    """What identifies an object in a namespace; ``resource`` is the plural."""
+    """The identity of an object in a namespace."""
 
     group: str
+    #: Plural.
     resource: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedObject:
-    """A stored object that the repository owns. The path of a folder may end in ``/``; that of the root folder is empty."""
+    """A stored object that the repository owns."""
 
     key: Key
+    #: The path of a folder may end in ``/``; that of the root folder is empty.
     path: str
     checksum: str = ""
     folder: str = ""
@@ -126,63 +132,61 @@ class ManagedObject:
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:
-    """A file or directory that cannot go in, and why; ``name`` is that of its object, where it is known.
-
-    ``checksum`` is that of the bytes, where these are the reason. ``rules`` are those that the bytes were refused by, empty where something
-    else is the reason (somebody else's object, another file): every sync then looks at the file again. ``is_copy``: the file has the same
-    bytes as the one that its object comes from, which is no error.
-    """
+    """A file or directory that could not be stored, with the reason."""
 
     path: str
     message: str
+    #: Name of its object, if known.
     name: str = ""
+    #: Checksum of the bytes if they are the reason, else empty.
     checksum: str = ""
+    #: Fingerprint of the rules that refused the bytes. Empty for another reason; every sync then examines the file again.
     rules: str = ""
+    #: The file has the same bytes as the one that its object comes from, which is not an error.
     is_copy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What is stored of a repository beside its objects, once a plan is written.
+    """The stored state of a repository, apart from its objects, after a plan is written."""
 
-    ``commit`` is that of the files, empty of a directory. ``looked_at`` are the paths that were looked at, None for all; the others are as
-    they were at the commit ``since``. ``quarantined`` are those of ``looked_at`` that cannot go in. ``entries`` counts the files and
-    directories, or, with ``since``, how many more there are than at that commit.
-    """
-
+    #: Commit of the files, empty for a folder.
     commit: str = ""
+    #: Commit at which the paths outside ``looked_at`` were examined; None if all were examined now.
     since: str | None = None
+    #: Examined paths, None for all.
     looked_at: AbstractSet[str] | None = None
+    #: Files among ``looked_at`` that could not be stored.
     quarantined: Sequence[QuarantinedFile] = ()
+    #: Number of files and directories; with ``since`` the difference from that commit.
     entries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who manages a stored object: ``repo`` and its name, or another tool; ``kind`` is empty where nobody does.
+    """The manager of a stored object."""
 
-    ``folder`` is where the object lies, empty at the root.
-    """
-
+    #: ``repo`` or the name of another tool; empty for an unmanaged object.
     kind: str = ""
     identity: str = ""
     allows_edits: bool = False
+    #: Folder of the object, empty at the root.
     folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An object to create or update, complete: what it does not carry is not kept, save what the store itself adds.
-
-    ``spec`` is compact JSON, ``extract`` what its kind reads from it. ``version`` is that of the file. ``folder`` is empty at the root
-    and stands in the annotations, too.
-    """
+    """An object to create or update, complete: members that are missing here are removed, except those that the store adds."""
 
     key: Key
     kind: str
+    #: Version of the file.
     version: str
+    #: Values that the kind reads from the spec.
     extract: Extract
+    #: Empty at the root; also among the annotations.
     folder: str
+    #: Compact JSON.
     spec: bytes
     is_new: bool
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -190,16 +194,19 @@ class Write:
 
     @property
     def api_version(self) -> str:
+        """The group and version of the object."""
         return f"{self.key.group}/{self.version}"
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An object as it is stored. ``spec`` is JSON; the annotations tell of the folder, too."""
+    """An object as it is stored."""
 
     api_version: str
     labels: Mapping[str, str]
+    #: They include the folder.
     annotations: Mapping[str, str]
+    #: JSON.
     spec: bytes
 
 

@@ -1,4 +1,4 @@
-"""Who manages an object: the annotations that say so, and what a repository may do with what is already there."""
+"""The managers of objects: the annotations that name them, and the rights of a repository on existing objects."""
 
 from dashwright.common.kinds.annotations import (
     FOLDER_KEY,
@@ -14,11 +14,11 @@ from dashwright.common.kinds.registry import FOLDER
 from dashwright.jobs_worker.domain.objects import Key, Owner
 
 SET_BY_US = SET_BY_STORE | SET_BY_MANAGER | {FOLDER_KEY}
-"""Annotations that a file cannot set: the store and the sync do."""
+"""Annotations that a file cannot set: the store and the sync set them."""
 
 
 def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[str, str]:
-    """What a managed object carries; empty values are left out, and the path of a directory has no slash at its end."""
+    """Return the annotations of a managed object without empty values. The path of a directory has no slash at its end."""
     carried = {
         MANAGED_BY: REPOSITORY_MANAGER,
         MANAGER_ID: repository,
@@ -30,7 +30,7 @@ def annotations(repository: str, path: str, checksum: str, folder: str) -> dict[
 
 
 def write_refusal(key: Key, owner: Owner | None, repository: str) -> str:
-    """Why ``repository`` may not write the object, or empty. None as owner is an object that does not exist."""
+    """Return why ``repository`` may not write the object, or an empty string. Pass None as ``owner`` of an object that does not exist."""
     if owner is None or (owner.kind == REPOSITORY_MANAGER and owner.identity == repository) or (owner.kind and owner.allows_edits):
         return ""
     if key.group == FOLDER.group:

@@ -1,6 +1,6 @@
-"""What people see of a dashboard, and how that changes: the same for the classic spec and the one with elements.
+"""The visible parts of a dashboard and how they change, alike for the classic spec and the one with elements.
 
-What has another shape than it should is as if it were not there: whether a dashboard is in order is for others to say.
+Parts of an unexpected shape are ignored: validating the dashboard is not done here.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from dashwright.common.json_shapes import list_of, object_at, objects_of
 POSITION: Final = "position"
 
 _QUERIES: Final = ("expr", "rawSql", "query", "target", "expression")
-"""Where the sources keep what people write: the first of them that is a text is the query."""
+"""Members where data sources keep the query text; the first that is a string is used."""
 
 _LARGE: Final = 1e15
 """Whole numbers from here on are written as floats."""
@@ -26,12 +26,14 @@ _OF_QUERIES: Final = ("refId", "datasource", "key")
 _OF_FIELDS: Final = ("unit", "thresholds", "min", "max", "decimals")
 _OF_DASHBOARDS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
 _LONGEST_TITLE: Final = 80
-"""Characters of a row's or tab's title, which is told of each panel in it."""
+"""Characters of the title of a row or tab, which is repeated for each panel in it."""
 
 _HELD: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
 
 
 class PanelAction(StrEnum):
+    """The kind of change to a panel."""
+
     ADDED = "added"
     REMOVED = "removed"
     CHANGED = "changed"
@@ -39,7 +41,7 @@ class PanelAction(StrEnum):
 
 
 class Detail(NamedTuple):
-    """One thing, as it was and as it would be; empty where there is none."""
+    """One setting before and after the change; empty if it is not set."""
 
     name: str
     before: str
@@ -48,41 +50,43 @@ class Detail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PanelChange:
-    """A panel, known by its id; one that is MOVED changes nothing but its place.
-
-    ``others`` are the names of settings that change and are not told.
-    """
+    """The change of a panel."""
 
     id: str
     title: str
+    #: A MOVED panel changes nothing but its place.
     action: PanelAction
     details: Sequence[Detail] = ()
+    #: Names of changed settings without details.
     others: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How a dashboard changes: what belongs to it as a whole, then its panels, in the order they have."""
+    """The changes of a dashboard: its own settings, then its panels in order."""
 
     details: Sequence[Detail] = ()
     others: Sequence[str] = ()
     panels: Sequence[PanelChange] = ()
 
     def count(self, action: PanelAction) -> int:
+        """Return the number of panels with an action."""
         return sum(panel.action is action for panel in self.panels)
 
 
 @dataclass(slots=True)
 class _Summary:
-    """What is told of something as text, and the rest of its settings, by their names."""
+    """The settings of a dashboard or panel."""
 
     title: str = ""
+    #: Settings that are described as text, by name.
     texts: dict[str, str] = field(default_factory=dict)
+    #: Other settings, by name.
     rest: dict[str, Any] = field(default_factory=dict)
 
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
-    """Both are specs of dashboards. Of one that is new, ``before`` is empty."""
+    """Return the changes between two dashboard specs; ``before`` is empty for a new dashboard."""
     details, others = _differences(_dashboard(before), _dashboard(after))
     old, new = _panels(before), _panels(after)
     changes = [_changed(name, old.get(name), summary) for name, summary in new.items()]
@@ -102,7 +106,7 @@ def _changed(name: str, old: _Summary | None, new: _Summary) -> PanelChange | No
 
 
 def _is_news(name: str) -> bool:
-    """What a panel that is new is told by."""
+    """Return whether a setting describes a new panel."""
     return name in ("type", "data source") or (name.startswith("query ") and name.count(" ") == 1)
 
 
@@ -131,7 +135,7 @@ def _dashboard(spec: Mapping[str, Any]) -> _Summary:
 
 
 def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
-    """Variables and annotations, each by its name; what they hold is told as JSON, but for the value that was chosen last."""
+    """Yield variables or annotations by name, as JSON without the value that was chosen last."""
     for item in objects_of(items):
         body = object_at(item, "spec") or item
         kept = {key: value for key, value in body.items() if key not in ("name", "current", "options")}
@@ -139,7 +143,7 @@ def _named(word: str, items: Any) -> Iterator[tuple[str, str]]:
 
 
 def _panels(spec: Mapping[str, Any]) -> dict[str, _Summary]:
-    """By their ids; those without one, or with that of another, by how many like them there are."""
+    """Return panels by id; without a unique id the key is numbered."""
     found: dict[str, _Summary] = {}
     numbers: Counter[str] = Counter()
     for name, summary in _elements(spec) if isinstance(spec.get("elements"), dict) else _classic_panels(spec):
@@ -152,7 +156,7 @@ def _panels(spec: Mapping[str, Any]) -> dict[str, _Summary]:
 
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, _Summary]]:
-    """Also those in closed rows, and those of the rows of old."""
+    """Yield panels with their keys, also those in collapsed rows and in the rows of old dashboards."""
     rows = [panel for row in objects_of(spec.get("rows")) for panel in objects_of(row.get("panels"))]
     for panel in [*objects_of(spec.get("panels")), *rows]:
         for item in (panel, *objects_of(panel.get("panels"))):
@@ -197,7 +201,10 @@ def _panel(
     config: Mapping[str, Any],
     rest: dict[str, Any],
 ) -> _Summary:
-    """``config`` holds fieldConfig; each of the ``queries`` is its refId, what it asks, and the data source it names."""
+    """Return the summary of a panel.
+
+    ``config`` has ``fieldConfig``; each of ``queries`` is a refId, the query and its data source.
+    """
     fields = object_at(config, "fieldConfig")
     defaults = object_at(fields, "defaults")
     shown = _source(source)
@@ -244,15 +251,15 @@ def _source(source: Any) -> str:
 
 
 def _place(place: Mapping[str, Any], width: str, height: str) -> str:
-    """In the units of the grid, 24 to a row."""
+    """Return size and position in grid units, 24 to a row."""
     if not place:
         return ""
-    size = f"{_text(place.get(width))} × {_text(place.get(height))}"  # noqa: RUF001 - read by people
+    size = f"{_text(place.get(width))} × {_text(place.get(height))}"  # noqa: RUF001 - typography of a comment
     return f"{size} at {_text(place.get('x'))}, {_text(place.get('y'))}"
 
 
 def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """Where each element is, in layouts of every kind: in the rows and tabs above it, and there in a grid."""
+    """Yield the place of each element, in layouts of every kind: rows and tabs above it, and its place in their grid."""
     if isinstance(layout, list):
         for item in layout:
             yield from _places(item, above)
@@ -271,14 +278,14 @@ def _places(layout: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, str
 
 
 def _text(value: Any) -> str:
-    """Texts as they are, everything else as JSON; empty for what is not there."""
+    """Return strings as they are and other values as JSON; an empty string for None."""
     if isinstance(value, str):
         return value
     return "" if value is None else _json(value)
 
 
 def _json(tree: Any) -> str:
-    """Equal numbers are the same text, however each was written."""
+    """Return JSON in which equal numbers have the same text, however they were written."""
     return write_json(_normalized(tree)).decode()
 
 

@@ -1,6 +1,6 @@
-"""What a sync will do: every conflict decided before anything is written, so that all of it can be written at once.
+"""The plan of a sync: every conflict is decided before anything is written, so that all of it can be written in one transaction.
 
-A file that cannot go in never costs what is stored of it, and two files never overwrite one another.
+A refused file never costs what is stored of it, and two files never overwrite one another.
 """
 
 from collections import deque
@@ -19,20 +19,20 @@ from dashwright.jobs_worker.domain.survey import Fault, IgnoredFile, Survey
 
 @dataclass(frozen=True, slots=True)
 class PreparedFile:
-    """A file that was read, one of very many: the resource in it waits elsewhere under ``ticket``.
-
-    ``checksum`` is that of the bytes that were read, ``stored`` what the path stands for so far.
-    """
+    """A file that was read. There may be very many, so the resource itself waits in the spool."""
 
     path: str
+    #: Checksum of the bytes that were read.
     checksum: str
     key: Key
+    #: Objects that the path stands for so far.
     stored: tuple[ManagedObject, ...]
+    #: Ticket of the resource in the spool.
     ticket: int
 
 
 def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, is_new: bool) -> Write:
-    """What is stored of the resource in a file, in the folder of its directory."""
+    """Return the object to store for the resource in a file, in the folder of its directory."""
     folder = folders.name(paths.parent(path))
     return Write(
         key=resource.key,
@@ -49,29 +49,34 @@ def write_of(path: str, checksum: str, resource: Resource, folders: Folders, *, 
 
 @dataclass(slots=True)
 class Plan:
-    """``directories`` to make or update, parents first; ``writes`` in plan order; ``removals`` of objects, then of folders, deepest first.
+    """The changes that a sync makes."""
 
-    ``ours`` is what the repository owns before, ``existing`` the keys that are stored, its own and others'; ``unchanged`` what already is
-    as it must be. Neither ``ignored`` files nor ``copies`` are errors: a copy has the bytes of the file that its object comes from.
-    """
-
+    #: Objects that the repository owns before, by key.
     ours: Mapping[Key, ManagedObject]
+    #: Keys that are stored already, of the repository and of other managers.
     existing: frozenset[Key]
+    #: Directories whose folders are created or updated, parents first.
     directories: list[str] = field(default_factory=list)
+    #: Files whose objects are written, in plan order.
     writes: list[PreparedFile] = field(default_factory=list)
+    #: Objects to delete, then folders, deepest first.
     removals: list[ManagedObject] = field(default_factory=list)
+    #: Objects that are as they must be.
     unchanged: list[ManagedObject] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    #: Files with the bytes of the file that their object comes from; not errors.
     copies: list[Fault] = field(default_factory=list)
+    #: Files without a resource; not errors.
     ignored: list[IgnoredFile] = field(default_factory=list)
 
     @property
     def changes(self) -> int:
+        """The number of writes and deletions."""
         return len(self.directories) + len(self.writes) + len(self.removals)
 
 
 def unknown_keys(found: Survey, prepared: Iterable[PreparedFile], managed: Iterable[ManagedObject], folders: Folders) -> list[Key]:
-    """The objects that would be created: somebody else may own them."""
+    """Return the keys of objects that would be created: another manager may own them."""
     ours = {item.key for item in managed}
     keys = {file.key for file in prepared} | {folders.key(directory) for directory in found.directories}
     return sorted(keys - ours)
@@ -80,7 +85,10 @@ def unknown_keys(found: Survey, prepared: Iterable[PreparedFile], managed: Itera
 def make_plan(
     found: Survey, prepared: Sequence[PreparedFile], managed: Sequence[ManagedObject], owners: Mapping[Key, Owner], folders: Folders
 ) -> Plan:
-    """``found.faults`` holds the faults of reading as well. Raises Conflict when the root folder belongs to somebody else."""
+    """Return the plan of a sync. ``found.faults`` includes the faults of reading.
+
+    Raises Conflict if the root folder belongs to another manager.
+    """
     ours = {item.key: item for item in managed}
     plan = Plan(ours, frozenset(ours.keys() | owners.keys()))
     plan.faults, plan.unchanged, plan.ignored = list(found.faults), list(found.unchanged), list(found.ignored)
@@ -119,7 +127,7 @@ def _blocked(found: Survey, ours: Mapping[Key, ManagedObject], owners: Mapping[K
 
 
 def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[str, str]) -> None:
-    """Fill in the folders to write, and after everything else those to remove."""
+    """Add the folders to write, and as last deletions those to remove."""
     resources = [item.path for item in found.unchanged] + [file.path for file in plan.writes]
     needed = {directory for path in resources for directory in paths.directories(path)} | found.requested_directories | {""}
     wanted = found.directories & needed - blocked.keys()
@@ -156,16 +164,18 @@ def _refuse_foreign(
 
 @dataclass(frozen=True, slots=True)
 class _Holder:
-    """The file that an object comes from; ``checksum`` is that of its bytes, empty where these are not what is stored."""
+    """The file that an object comes from."""
 
     path: str
+    #: Checksum of its bytes, empty if they are not what is stored.
     checksum: str = ""
 
 
 def _refuse_duplicates(prepared: Iterable[PreparedFile], held: Mapping[Key, _Holder]) -> tuple[list[Fault], list[Fault]]:
-    """Leave one file a name, and return the other files: faults, and copies. Who has a name keeps it, else the first in plan order.
+    """Leave one file for each name and return the others as faults and copies.
 
-    A refused file goes on holding what is stored of it, which may refuse the next one: each is looked at once.
+    The file that has the name keeps it, else the first in plan order. A refused file keeps what is stored of it and may so refuse the next
+    file; each file is examined once.
     """
     rivals: dict[Key, list[PreparedFile]] = {}
     for file in prepared:

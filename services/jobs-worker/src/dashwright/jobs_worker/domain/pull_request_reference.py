@@ -1,4 +1,4 @@
-"""How a job names a pull request, compared with what the git host says of it."""
+"""The reference of a job to a pull request, compared with the pull requests of the host."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _MOST_NAMED: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PullRequestReference:
-    """What a job says of its pull request. What it leaves out is 0 or empty."""
+    """A reference to a pull request. Missing parts are 0 or empty."""
 
     number: int = 0
     #: Its branch, as ``change``, ``refs/heads/change`` or ``refs/pull/7/head``; or its newest commit.
@@ -30,7 +30,7 @@ class PullRequestReference:
 
     @classmethod
     def of(cls, options: PullRequestJobOptions | None) -> Self:
-        """Return the reference in a JobSpec. Raises BadRequest where it names no pull request."""
+        """Return the reference in a JobSpec. Raises BadRequest if it names no pull request."""
         options = options or PullRequestJobOptions()
         reference = cls(options.pr or 0, options.ref or "", options.hash or "", options.url or "")
         if reference.number < 0 or not (reference.number or reference.ref or reference.url):
@@ -42,14 +42,14 @@ class PullRequestReference:
         return replace(self, commit="")
 
     def check(self, request: PullRequest) -> None:
-        """Raise BadRequest where the pull request is another one than the job says."""
+        """Raise BadRequest if the pull request does not match the reference."""
         if faults := list(self._faults(request)):
-            raise BadRequest(f"pull request {request.number} is not the one that was asked for: {'; '.join(faults)}")
+            raise BadRequest(f"pull request {request.number} does not match the job: {'; '.join(faults)}")
 
     def choose(self, among: Sequence[PullRequest], base: str) -> PullRequest:
-        """Return the one of the open pull requests that is meant; of several the one into the branch ``base``.
+        """Return the open pull request that matches; of several the one into the branch ``base``.
 
-        Raises NotFound where none is meant, BadRequest where several are.
+        Raises NotFound if none matches, BadRequest if several do.
         """
         found = [request for request in among if not list(self._faults(request))]
         if not found:
@@ -61,8 +61,8 @@ class PullRequestReference:
         return found[0] if len(found) == 1 else into_base[0]
 
     def __str__(self) -> str:
-        said = (("pr.ref", self.ref), ("pr.hash", self.commit), ("pr.url", self.url))
-        return ", ".join(f"{name} {text[:200]!r}" for name, text in said if text)
+        parts = (("pr.ref", self.ref), ("pr.hash", self.commit), ("pr.url", self.url))
+        return ", ".join(f"{name} {text[:200]!r}" for name, text in parts if text)
 
     def _faults(self, request: PullRequest) -> Iterator[str]:
         if self.ref and not _is_ref(self.ref, request):
@@ -83,13 +83,13 @@ def _is_commit(text: str, request: PullRequest) -> bool:
 
 
 def _is_page(url: str, page: str) -> bool:
-    """Whether an address is that of the page, or one of its tabs."""
+    """Return whether an address is that of the page, or of one of its tabs."""
     given, known = _address(url), _address(page)
     return given == known or (known != "" and given.startswith(f"{known}/"))
 
 
 def _address(url: str) -> str:
-    """Return host and path, which no query, fragment or slash at the end makes another; empty for what is no address."""
+    """Return host and path, without query, fragment and final slash; empty for an invalid address."""
     try:
         parts = urlsplit(url)
     except ValueError:

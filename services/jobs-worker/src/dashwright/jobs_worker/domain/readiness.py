@@ -1,4 +1,4 @@
-"""What a repository's status says of whether it can be read. Pure."""
+"""The readiness of a repository as its status shows it. Pure."""
 
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -9,11 +9,10 @@ from dashwright.common.secrets import SecretUnreadable
 
 _READY: Final = "Ready"
 _NOT_SYNCED: Final = ["the repository cannot be read, and is not synced until it can be"]
-"""The message of the sync of an unhealthy repository whose last sync has none of its own."""
 
 
 def field_of(spec: RepositorySpec, error: DashwrightError) -> str:
-    """Return the field to change so that a repository can be read, by the kind of its refusal."""
+    """Return the field to change so that a repository can be read, by the type of the error."""
     if error.causes:
         return error.causes[0].field.replace("spec.githost", f"spec.{spec.type}", 1)
     if spec.type is RepositoryType.LOCAL:
@@ -22,7 +21,7 @@ def field_of(spec: RepositorySpec, error: DashwrightError) -> str:
 
 
 def observe(status: RepositoryStatus, spec: RepositorySpec, error: DashwrightError | None, *, generation: int, now: int) -> None:
-    """Write into a status that a repository was read, or the error that kept it from being read; ``now`` is in Unix milliseconds."""
+    """Write into a status that a repository was read, or the error that prevented it. ``now`` is in Unix milliseconds."""
     if error is None:
         status.health = HealthStatus(healthy=True, checked=now)
         status.field_errors = None
@@ -40,7 +39,7 @@ def observe(status: RepositoryStatus, spec: RepositorySpec, error: DashwrightErr
 def _condition(
     status: RepositoryStatus, value: Literal["True", "False"], reason: str, message: str, generation: int, now: int
 ) -> Condition:
-    """Return the condition; its time is that of the one before where the value has not changed."""
+    """Return the condition; it keeps its time if the value has not changed."""
     before = next((each for each in status.conditions or () if each.type == _READY and each.status == value), None)
     since = datetime.fromtimestamp(now // 1000, UTC).isoformat().replace("+00:00", "Z")
     return Condition(

@@ -1,7 +1,7 @@
-"""Whether a file holds a resource at all, before anything in it is checked.
+"""Recognition of files that hold a resource, before anything in it is checked.
 
-Real repositories keep much JSON and YAML beside their dashboards. Such a file is ignored. One that cannot be read is an error, unless it
-can be shown to hold no resource: otherwise a dashboard with a missing bracket would be passed over in silence.
+Real repositories keep other JSON and YAML next to their dashboards. Such a file is ignored. An unreadable file is an error, unless it
+certainly has no resource: otherwise a dashboard with a missing bracket would be skipped silently.
 """
 
 import re
@@ -17,7 +17,7 @@ from dashwright.jobs_worker.domain.file_forms import has_marks, is_resource, unw
 _OWN_GROUPS: Final = ".grafana.app"
 
 _TOKENS: Final = re.compile(r'"(?:\\.|[^"\\\n])*"?|//[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z)', re.DOTALL)
-"""Texts and comments of JSON with comments. Each character is looked at once, also where one is never closed."""
+"""Strings and comments of JSON with comments. Each character is matched once, also if one is never closed."""
 
 _TRAILING_COMMA: Final = re.compile(r'("(?:\\.|[^"\\\n])*"?)|,(?=\s*[}\]])', re.DOTALL)
 
@@ -26,7 +26,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\{%|<%")
 
 
 class NoResource(Invalid):
-    """The file holds nothing that is synced. ``remark`` is what its author should know of that, empty where there is nothing to say."""
+    """The file holds nothing that is synced. ``remark`` is a hint for its author, empty if there is nothing to say."""
 
     def __init__(self, message: str, remark: str = "") -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class NoResource(Invalid):
 
 
 def check_content(tree: Any) -> None:
-    """Raise NoResource for a tree that is no dashboard in any form."""
+    """Raise NoResource for a tree that is not a dashboard in any form."""
     if not isinstance(tree, dict):
         raise NoResource("the file holds no object, so no resource")
     if not is_resource(tree):
@@ -47,7 +47,7 @@ def check_content(tree: Any) -> None:
 
 
 def check_unreadable(path: str, text: str, fault: Invalid) -> None:
-    """Raise NoResource where a file that cannot be read holds no resource all the same."""
+    """Raise NoResource if an unreadable file certainly has no resource."""
     if path.endswith(".json"):
         trees = _with_comments(text)
     elif _TEMPLATE.search(text) and not _SIGN.search(text):
@@ -66,7 +66,7 @@ def check_unreadable(path: str, text: str, fault: Invalid) -> None:
 
 
 def _is_of_another_kind(tree: Mapping[str, Any]) -> bool:
-    """Tell what is meant for other programs from a resource of ours that is written wrongly."""
+    """Return whether a resource is meant for other programs, as opposed to one for this system that is written wrongly."""
     kind, group = tree.get("kind"), _group(tree)
     if group == DASHBOARD.group or kind == DASHBOARD.kind or has_marks(tree):
         return False
@@ -79,7 +79,7 @@ def _group(tree: Mapping[str, Any]) -> str:
 
 
 def _with_comments(text: str) -> list[Any]:
-    """Return what JSON with comments and trailing commas holds, as configurations of editors and compilers are; empty for anything else."""
+    """Return the content of JSON with comments and trailing commas, as editors and compilers use; empty for anything else."""
     plain = _TOKENS.sub(lambda found: found[0] if found[0].startswith('"') else " ", text)
     try:
         return [read_json(_TRAILING_COMMA.sub(lambda found: found[1] or "", plain))]

@@ -1,4 +1,4 @@
-"""The bytes of a file to the resource they describe. Only dashboards come from files: folders come from directories."""
+"""The resource in the bytes of a file. Only dashboards come from files: folders come from directories."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,53 +26,53 @@ from dashwright.jobs_worker.domain.recognition import NoResource, check_content,
 
 LARGEST_METADATA = 256 * 1024
 DEEPEST_FOLDER = 8
-"""Directories below one another that become folders, where the settings do not say otherwise."""
+"""Levels of directories that become folders, unless the settings say otherwise."""
 CLASSIC_VERSION = "v0alpha1"
 _VERSION = version("dashwright-jobs-worker")
 KEPT_BY_THE_STORE = ("id", "uid", "version")
-"""Keys of a classic spec that the store has in the metadata."""
+"""Keys of a classic spec that the store keeps in the metadata."""
 
 _WHAT_BELONGS_HERE = "a file holds either a dashboard's JSON (title, panels, …) or a resource with apiVersion, kind, metadata and spec"
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A dashboard as its file describes it. ``spec`` is compact JSON; labels and annotations are the user's own.
-
-    ``is_classic``: the file holds the dashboard's own JSON.
-    """
+    """A dashboard as its file describes it."""
 
     key: Key
     kind: str
     version: str
     extract: Extract
+    #: Compact JSON.
     spec: bytes
+    #: The user's own labels; annotations likewise.
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
+    #: The file holds the dashboard's own JSON.
     is_classic: bool = False
 
     def pack(self) -> bytes:
-        """For ``unpack``: all but the spec on one line, and the spec behind it as it is."""
-        told = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
-        return b"\n".join((orjson.dumps(told), self.spec))
+        """Return bytes for ``unpack``: one line with everything but the spec, and then the spec as it is."""
+        members = (self.key.name, self.kind, self.version, tuple(self.extract), self.labels, self.annotations, self.is_classic)
+        return b"\n".join((orjson.dumps(members), self.spec))
 
 
 def unpack(packed: bytes) -> Resource:
-    """The resource that was ``pack``."""
-    told, _, spec = packed.partition(b"\n")
-    name, kind, version, extract, labels, annotations, is_classic = orjson.loads(told)
+    """Return the resource that was packed."""
+    members, _, spec = packed.partition(b"\n")
+    name, kind, version, extract, labels, annotations, is_classic = orjson.loads(members)
     key = Key(DASHBOARD.group, DASHBOARD.plural, name)
     return Resource(key, kind, version, Extract(*extract), spec, labels, annotations, is_classic)
 
 
 def rules_fingerprint(admission: AdmissionSettings, largest: int, deepest: int) -> str:
-    """Return what a file may be refused by beside its bytes, as a text: where it differs, refused files are worth another look."""
+    """Return a text that changes when files may be refused for other reasons: refused files are then examined again."""
     return f"{_VERSION} {admission.min_refresh_seconds} {largest} {deepest}"
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads the files of one repository."""
+    """A reader of the files of one repository."""
 
     namespace: str
     repository: str
@@ -83,7 +83,8 @@ class Reader:
     def read(self, path: str, body: bytes) -> Resource:
         """Return the resource in a file.
 
-        Raises NoResource where the file is none of ours; Invalid, BadRequest (name, title, depth) or TooLarge with what to change in it.
+        Raises NoResource if the file has none, and Invalid, BadRequest (name, title, depth) or TooLarge with the change that the file
+        needs.
         """
         check_size(len(body), self.largest)
         text = decode_text(body)
@@ -100,7 +101,7 @@ class Reader:
         return resource
 
     def tree(self, path: str, body: bytes) -> Any:
-        """Raises Invalid for what cannot be read by the rules of the file's name, or is nested too deeply."""
+        """Return the parsed file. Raises Invalid if the content does not fit the file's suffix or is nested too deeply."""
         return _parsed(path, decode_text(body))
 
     def _classic(self, path: str, spec: dict[str, Any]) -> Resource:

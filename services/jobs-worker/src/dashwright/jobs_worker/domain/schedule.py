@@ -1,4 +1,4 @@
-"""What a repository needs next, by what is known of it. Times are Unix milliseconds."""
+"""The next step for a repository, by its status. Times are Unix milliseconds."""
 
 from enum import Enum
 from typing import Final
@@ -6,30 +6,34 @@ from typing import Final
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus, SyncState
 
 HEALTHY_FOR: Final = 300_000
-"""How long a repository that could be read is taken for healthy without another look."""
+"""How long a repository that could be read counts as healthy without another probe."""
 
 UNHEALTHY_FOR: Final = 60_000
 _PATIENCE: Final = 10_000
-"""How long a job that was asked for may take to show."""
+"""How long a submitted job may take to appear in the status."""
 
 _SLACK: Final = 1_000
 
 
 class NextStep(Enum):
-    """``PROBE``: whether it can be read at all. ``CHECK``: whether there is anything new. ``SYNC``: whatever there is."""
+    """The next step of the scheduler for a repository."""
 
     NOTHING = "nothing"
+    #: Check whether the repository can be read.
     PROBE = "look"
+    #: Ask the host for new commits.
     CHECK = "ask"
+    #: Sync, whatever has changed.
     SYNC = "sync"
 
 
 def next_step(
     spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int, pause: int = UNHEALTHY_FOR
 ) -> NextStep:
-    """``difference_since``: when the spec last did; ``asked``: when something was last done for its sake, 0 for never.
+    """Return the next step for a repository.
 
-    ``pause``: how long an unhealthy one is left alone between two looks.
+    ``changed`` is when the spec last changed, ``asked`` when a step was last done (0 for never), and ``pause`` the time between two probes
+    of an unhealthy repository.
     """
     looked = max(status.health.checked or 0, asked)
     if status.health.checked is not None and not status.health.healthy:

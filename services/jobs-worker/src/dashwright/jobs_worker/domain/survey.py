@@ -1,4 +1,4 @@
-"""A checkout beside what is stored: which files are unchanged, which must be read, which are refused unread, which directories count."""
+"""The comparison of a checkout with the stored objects: which files are unchanged, to be read or refused, and which directories exist."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,35 +14,37 @@ from dashwright.jobs_worker.domain.objects import Entry, ManagedObject, Quaranti
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file that is new or differs; ``stored`` is what it stands for so far."""
+    """A new or changed file."""
 
     path: str
     checksum: str
+    #: Objects that the file stands for so far.
     stored: tuple[ManagedObject, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A file or directory that cannot go in, and why. What is stored of it, or came from below it, stays.
-
-    ``shown`` is said instead to who may not see other files.
-    ``lasting``: as long as the file is as it is, whatever else changes; ``checksum`` is that of its bytes, where these are the reason.
-    """
+    """A file or directory that cannot be stored, with the reason. Objects stored from it or from below it are kept."""
 
     path: str
     message: str
+    #: Objects that the path stands for so far.
     stored: tuple[ManagedObject, ...] = ()
     name: str = ""
+    #: Checksum of the bytes if they are the reason, else empty.
     checksum: str = ""
+    #: The fault lasts as long as the file is unchanged, whatever happens to other files.
     lasting: bool = False
+    #: Message for callers who may not see other files.
     shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoredFile:
-    """A file that holds no resource; ``remark`` is what its author should know of that, empty where there is nothing to say."""
+    """A file without a resource."""
 
     path: str
+    #: Hint for its author, empty if there is nothing to say.
     remark: str = ""
 
 
@@ -69,7 +71,7 @@ def survey(
     folders: Folders,
     refused: Mapping[tuple[str, str], QuarantinedFile] | None = None,
 ) -> Survey:
-    """Compares by checksum and folder, without reading a file. ``refused`` are known faults by path and checksum.
+    """Compare by checksum and folder without reading a file. ``refused`` are known faults by path and checksum.
 
     Raises Invalid for a stored object that came from no file.
     """
@@ -85,7 +87,7 @@ def survey(
 
 
 def _stored_by_path(found: Survey, managed: Iterable[ManagedObject], unread: AbstractSet[str]) -> Mapping[str, Sequence[ManagedObject]]:
-    """What came from each path, and under an ``unread`` directory what came from anywhere below it, whose folders are kept."""
+    """Return the objects from each path, and for an ``unread`` directory all from below it; their folders are kept."""
     stored: defaultdict[str, list[ManagedObject]] = defaultdict(list)
     for item in managed:
         is_folder = item.key.group == FOLDER.group

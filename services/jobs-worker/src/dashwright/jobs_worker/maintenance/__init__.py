@@ -1,1 +1,1 @@
-"""Chores that keep the system whole while nobody asks for anything, one a file. Each may run in several workers at once."""
+"""Background work that keeps the system in order, one module each. Several workers may do each of it concurrently."""

@@ -1,7 +1,6 @@
-"""Drops what has served its time.
+"""Cleaners: expired rows of the database, and copies of deleted repositories on this worker's disk.
 
-That is finished jobs beyond the history's length, expired evaluations, remembered message ids, old changes of the feed, old generations
-that neither the feed nor anybody's history of versions holds, what has lain in the trash too long, and old pictures.
+Rows are finished jobs beyond the history, expired evaluations, message ids, old changes and generations, old trash and pictures.
 """
 
 from datetime import timedelta
@@ -23,10 +22,15 @@ _KEEP_HOSTS: Final = timedelta(hours=1)
 
 
 class Cleaner:
-    """``history``: finished jobs of each action kept for each repository; ``versions``: newest generations kept of each object.
+    """Deletes expired rows of the database.
 
-    ``results``: how long an evaluation without a result is kept; the others go when their results expire.
-    ``changes``: how long the feed tells of a change; ``trash``: how long what was deleted can be made again.
+    Arguments:
+
+    - ``history``: finished jobs kept of each action and repository;
+    - ``versions``: newest generations kept of each object;
+    - ``results``: time that an evaluation without a result is kept; others are deleted when their results expire;
+    - ``changes``: time that watches can resume from a change;
+    - ``trash``: time that deleted objects can be restored.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class Cleaner:
         self._trash = trash
 
     async def clean(self) -> None:
-        """One round."""
+        """Do one round."""
         async with self._database.connection() as connection:
             dropped = await jobs.trim(connection, keep=self._history)
             await accepted.forget(connection, older_than=_REMEMBER_SUBMISSIONS)

@@ -1,6 +1,6 @@
-"""Reads dead wake-ups: a job or evaluation whose wake-up died ends as ``error`` with the reason, so that no caller waits for it.
+"""The consumer of dead wake-ups: their job or evaluation ends as ``error`` with the reason, so that no caller waits for it.
 
-Any program that may write to the broker could send one, or let one expire: only those that a relay signed end jobs.
+Any program with write access to the broker could publish one or let one expire, so only those with a relay's signature end jobs.
 """
 
 import uuid
@@ -24,6 +24,8 @@ log = structlog.get_logger()
 
 
 class DeadLetters:
+    """The consumer of the dead-letter queue of jobs."""
+
     def __init__(self, database: Database, broker: Broker, relay: Relay, signer: Signer, clock: Clock) -> None:
         self._database = database
         self._broker = broker
@@ -33,13 +35,16 @@ class DeadLetters:
         self._subscription: Subscription | None = None
 
     async def start(self) -> None:
+        """Start consuming."""
         self._subscription = await self._broker.consume(self._broker.topology.dead_work, self.handle, prefetch=1)
 
     async def stop(self, *, drain: float) -> None:
+        """Stop consuming; a delivery under way has ``drain`` seconds to finish."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
     async def handle(self, delivery: Delivery) -> DeliveryResult:
+        """End the job of a dead wake-up. Always acknowledges the delivery."""
         if not is_genuine(self._signer, delivery):
             metrics.messages_refused.labels(self._broker.topology.dead_work, "signature").inc()
             log.warning("dead_letter_refused", routing_key=delivery.routing_key, reason="no service with this SECRET_KEY signed it")
@@ -54,7 +59,7 @@ class DeadLetters:
         try:
             await self._fail(uid, message)
         except DashwrightError as error:
-            # The row stays pending, and the rescuer wakes it again.
+            # The row is still pending, so the rescuer wakes it again.
             log.warning("dead_letter_not_recorded", error=error.message)
         return Ack()
 

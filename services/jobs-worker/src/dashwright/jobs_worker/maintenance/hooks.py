@@ -1,6 +1,6 @@
-"""Asks git hosts to call when something happens, and takes that back.
+"""Webhooks at git hosts: created for repositories, renewed, and removed with them.
 
-Without a hook a repository is synced by its interval as ever, so nothing here makes it unhealthy: what a host refuses is tried again.
+Without a webhook a repository is synced by its interval, so a failure here never makes it unhealthy and is retried.
 """
 
 import asyncio
@@ -51,7 +51,7 @@ _PATIENCE: Final = timedelta(days=1)
 
 
 def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
-    """Our address, where a git host may be asked to call there: over https and beyond this machine, or listed by an operator."""
+    """Return the public address if git hosts may call it: over https and beyond this machine, or listed by an operator; else None."""
     parts = urlsplit(public_url)
     host = parts.hostname or ""
     try:
@@ -63,7 +63,10 @@ def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
 
 
 class Hooks:
-    """``public`` is our own address as hosts reach it, None where they do not. ``box`` seals what they sign with."""
+    """The webhooks of all repositories.
+
+    ``public`` is the address that hosts can reach, None if there is none. ``box`` seals the webhooks' secrets.
+    """
 
     def __init__(self, database: Database, host: Host, box: SecretBox, public: str | None) -> None:
         self._database = database
@@ -72,7 +75,7 @@ class Hooks:
         self._public = public
 
     async def refresh(self) -> None:
-        """One round: looks at the hooks of repositories that are new, changed or due."""
+        """Do one round: create and renew the webhooks of repositories that are new, changed or due."""
         is_more = self._public is not None
         while is_more:
             async with self._database.connection() as connection:
@@ -81,7 +84,7 @@ class Hooks:
             is_more = len(claimed) == _AT_ONCE
 
     async def remove(self) -> None:
-        """One round: removes hooks that nobody wants any more. What cannot be removed for a day stays where it is."""
+        """Do one round: remove webhooks that are no longer needed. One that cannot be removed for a day is abandoned."""
         async with self._database.connection() as connection:
             unwanted = await hooks.claim_removals(connection, most=_AT_ONCE, lease=_LEASE, patience=_PATIENCE)
         await asyncio.gather(*(self._remove_one(item) for item in unwanted))
@@ -98,17 +101,17 @@ class Hooks:
             await self._report_failure(item, error)
 
     async def _report_failure(self, item: HookClaim, error: DashwrightError) -> None:
-        """Tells it in the repository's status, where whoever can mend it looks."""
+        """Write the failure into the repository's status, where its owner sees it."""
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
-            status.webhook.message = [f"the git host could not be asked to call: {error.message}", _advice(error)]
+            status.webhook.message = [f"the webhook could not be created at the git host: {error.message}", _advice(error)]
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
                 await statuses.change(connection, REPOSITORY, item.namespace, item.name, RepositoryStatus, change)
 
     async def _check(self, item: HookClaim, url: str) -> None:
-        """Nothing is changed at a host that calls already."""
+        """Create or change the webhook unless it is as it should be."""
         githost = item.spec.remote
         if item.hook is not None and (githost is None or item.asked_by is None or item.asked_by.url != githost.url):
             item = await self._leave_old_host(item)
@@ -131,9 +134,10 @@ class Hooks:
         await self._write(lambda connection: hooks.note(connection, item.uid, number, githost, again=_LOOK_AGAIN))
 
     async def _register(self, repository: Repository, item: HookClaim, found: Hook | None, url: str) -> None:
-        """With a new secret. Before a hook is made, its secret is known: the first call comes at once."""
+        """Create or change the webhook, with a new secret."""
         secret = secrets.token_hex(32)
         sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
+        # The secret is stored first: the host calls as soon as the webhook exists.
         status = WebhookStatus(url=url, encrypted_secret=sealed, subscribed_events=sorted(EVENTS))
         wanted = HookSpec(url, EVENTS, secret)
         if found is None:
@@ -145,20 +149,20 @@ class Hooks:
         try:
             await self._write_status(item, status, made=hook.id)
         except NotFound:
-            # Deleted meanwhile: whoever did so knew of no hook.
+            # The repository was deleted after the webhook was created, and the deletion did not know of it.
             await self._host.remove_hook(repository, hook.id)
             raise
         log.info("hook_made", repository=item.name, hook=hook.id)
 
     async def _leave_old_host(self, item: HookClaim) -> HookClaim:
-        """The repository lies elsewhere now: there the old hook says nothing of it."""
+        """Forget a webhook at the repository's former host: it says nothing about the new one."""
         async with self._database.transaction() as connection:
             await hooks.mark_for_removal(connection, item.uid, item.namespace, item.name)
         await self._write_status(item, WebhookStatus())
         return replace(item, hook=None, asked_by=None)
 
     async def _write_status(self, item: HookClaim, webhook: WebhookStatus, *, made: int | None = None) -> None:
-        """``made``: the hook is there from now on, and goes with the repository."""
+        """Write the webhook into the status. ``made``: the id of a webhook that exists from now on and is removed with the repository."""
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             webhook.last_event = status.webhook.last_event
@@ -187,7 +191,7 @@ class Hooks:
             await self._write(lambda connection: hooks.fail_removal(connection, item.id, again=again))
 
     def _can_unseal(self, item: HookClaim) -> bool:
-        """Whether what the host signs with can be read with this installation's key."""
+        """Return whether the webhook's secret can be opened with this installation's key."""
         try:
             return bool(self._box.open(base64.b64decode(item.status.webhook.encrypted_secret or ""), hook_place(item.namespace, item.name)))
         except (SecretUnreadable, binascii.Error):
@@ -199,21 +203,26 @@ class Hooks:
 
 
 def _own(found: Sequence[Hook], url: str, item: HookClaim) -> Hook | None:
-    """Our hook: the one that calls our address, or that we made when our address was another."""
+    """Return the webhook of this repository: the one with the present address, or the one that was created with a former address."""
     by_url = next((hook for hook in found if hook.url == url), None)
     return by_url or next((hook for hook in found if hook.id == item.hook), None)
 
 
 def _advice(error: DashwrightError) -> str:
-    """What to do, and what happens meanwhile."""
+    """Return what to do about the error, and how syncs are triggered until then."""
     if error.retryable:
-        return "it is asked again by itself; until then the repository is synced by its intervalSeconds"
-    mending = "give the token the right to webhooks" if isinstance(error, Forbidden | NotFound) else "mend that"
-    return f"{mending}, then it is asked within the hour, or as soon as the spec changes; until then intervalSeconds counts"
+        return "it is retried automatically; until then the repository is synced every intervalSeconds"
+    remedy = "give the token the right to webhooks" if isinstance(error, Forbidden | NotFound) else "correct that"
+    return (
+        f"{remedy}; it is retried within the hour or when the spec changes, and until then the repository is synced every intervalSeconds"
+    )
 
 
 def _pause(error: DashwrightError, failures: int) -> timedelta:
-    """Who refuses is asked seldom, who fails a little later each time, who asks for patience when it said."""
+    """Return the time until the next attempt.
+
+    A refusal is retried seldom, a failure after growing pauses, and a host that asks for fewer requests when it says so.
+    """
     if isinstance(error, TooManyRequests):
         return max(_SHORTEST_PAUSE, timedelta(seconds=error.retry_after or 0))
     return min(_LOOK_AGAIN, _SHORTEST_PAUSE * 2 ** min(failures, 10)) if error.retryable else _LOOK_AGAIN

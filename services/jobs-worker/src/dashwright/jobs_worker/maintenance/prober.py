@@ -1,4 +1,4 @@
-"""Looks whether repositories can be read, and keeps their health status. Asked by the gateway, and by every job before its work."""
+"""Probes of repositories: whether they can be read, recorded as their health. The gateway and every job on a folder request them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -21,17 +21,19 @@ from dashwright.jobs_worker.stored_repositories import load
 log = structlog.get_logger()
 
 Look = Callable[[Repository], Awaitable[None]]
-"""Returns when a repository can be read; raises SourceFailed, or an error below 500, that says why it cannot."""
+"""Returns if a repository can be read; raises SourceFailed, or an error below 500, with the reason if not."""
 
 
 class Prober:
+    """The prober of repositories, and the keeper of their health status."""
+
     def __init__(self, database: Database, clock: Clock, check_readable: Look) -> None:
         self._database = database
         self._clock = clock
         self._look = check_readable
 
     async def handle(self, request: Request) -> Reply:
-        """The RPC: a ProbeRequest in, a HealthStatus out."""
+        """Handle an RPC: its body is a ProbeRequest, its reply the HealthStatus."""
         try:
             wanted = ProbeRequest.model_validate_json(request.body)
         except ValidationError as error:
@@ -40,9 +42,9 @@ class Prober:
         return Reply(body=health.to_json())
 
     async def probe(self, namespace: str, name: str) -> HealthStatus:
-        """Looks now and records what was seen. NotFound for an unknown repository.
+        """Probe a repository and return the recorded health. Raises NotFound for an unknown repository.
 
-        Where its host is not asked now it stays as healthy as it was, and tells why it is not looked at.
+        If the host may not be called now, the health is unchanged and its message says why.
         """
         async with self._database.connection() as connection:
             repository = await load(connection, namespace, name)
@@ -53,7 +55,7 @@ class Prober:
         return await self._record_result(namespace, name, fault)
 
     async def record(self, namespace: str, name: str, error: DashwrightError | None) -> None:
-        """Records that a repository was read, or could not be where that was its fault or its host's."""
+        """Record that a repository was read, or could not be read because of itself or its host. Other errors are ignored."""
         if isinstance(error, TooManyRequests):
             await self._record_wait(namespace, name, error)
         elif error is None or error.status < 500 or isinstance(error, SourceFailed):
@@ -83,7 +85,7 @@ class Prober:
         return status.health
 
     async def _fault(self, repository: Repository) -> DashwrightError | None:
-        """Return why a repository cannot be read, None where it can. Raises what is neither its fault nor its host's."""
+        """Return why a repository cannot be read, None if it can. Raises errors that are neither its fault nor its host's."""
         try:
             await self._look(repository)
         except TooManyRequests:

@@ -1,4 +1,4 @@
-"""Finds jobs that nobody works on: taken up again when their lease has lapsed, woken when their wake-up was lost."""
+"""The rescue of abandoned jobs: requeued when their lease has lapsed, woken when their wake-up was lost."""
 
 import uuid
 from collections.abc import Sequence
@@ -25,7 +25,10 @@ _SUPERSEDED = "the worker of this job was lost, and an equal job that waits does
 
 
 class Rescuer:
-    """``attempts``: how often a job is taken up before it ends as ``error``; ``stale``: when a pending job has waited too long."""
+    """The rescuer of abandoned jobs.
+
+    ``attempts`` is how often a job is started before it ends as ``error``; ``stale`` is how long a pending job may wait for its wake-up.
+    """
 
     def __init__(self, database: Database, relay: Relay, clock: Clock, *, attempts: int, stale: timedelta) -> None:
         self._database = database
@@ -35,7 +38,7 @@ class Rescuer:
         self._stale = stale
 
     async def rescue(self) -> None:
-        """One round. A job that cannot be rescued now does not keep the others waiting."""
+        """Do one round. A job that cannot be rescued does not delay the others."""
         async with self._database.connection() as connection:
             lapsed = await jobs.lapsed(connection, limit=_BATCH)
         for job in lapsed:
@@ -47,6 +50,7 @@ class Rescuer:
 
     async def _rescue_one(self, job: StoredJob) -> None:
         async with self._database.transaction() as connection:
+            # The order of locks that every writer of objects and jobs keeps; another one would deadlock.
             if mirror.concerns(job):
                 await resources.lock(connection)
             await jobs.lock(connection)
@@ -79,7 +83,7 @@ class Rescuer:
         return wakeups
 
     async def wake(self, *, older_than: timedelta) -> None:
-        """Wakes the pending jobs that nothing holds back, a batch at a time."""
+        """Wake the pending jobs that may run, in batches."""
         woken = 0
         last: uuid.UUID | None = None
         while True:

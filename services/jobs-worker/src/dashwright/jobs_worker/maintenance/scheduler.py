@@ -1,8 +1,8 @@
-"""Syncs what is due: new and changed repositories, those whose interval has passed and whose host has something new, those that healed.
+"""The scheduler: it syncs new and changed repositories, those whose interval has passed and whose host has new commits, and recovered ones.
 
-One worker plans for all; when it ends, another goes on. What is asked of hosts is bounded: so many at once, and each repository no more
-often than it is due; a host that was asked too often by an organization is left alone by it for a while. After a time in which nobody
-planned, the jobs come a few at a time, those first that have waited longest.
+One worker plans for all; when it ends, another one takes over. Requests to hosts are bounded: a few concurrently, each repository no more
+often than it is due, and a host that refused an organization is left alone by it for a while. After a time without planning, jobs are
+submitted a few at a time, the longest overdue first.
 """
 
 import asyncio
@@ -34,26 +34,26 @@ log = structlog.get_logger()
 AT_ONCE: Final = 16
 _AT_ONE_HOST: Final = 2
 MOST_WAITING: Final = 32
-"""Jobs of the scheduler's that nobody has taken up yet: beyond these it makes no more."""
+"""Jobs of the scheduler that wait for a worker: above this number it submits no more."""
 
 _SHORTEST_WAIT: Final = 10_000
-"""Milliseconds for which a host is left alone at least that was asked too often."""
+"""Shortest pause, in milliseconds, of a host that refused requests."""
 
 _AGAIN: Final = 600_000
-"""Milliseconds after which a commit that could not be stored whole is tried again."""
+"""Milliseconds until a commit that could not be stored completely is tried again."""
 
 _LONGEST_PAUSE: Final = 900_000
-"""Milliseconds between looks at what could be looked at each time, and then not be read after all; they grow up to this."""
+"""Milliseconds between probes of a repository whose probes succeed but whose syncs fail; pauses grow up to this."""
 
 _ROUND_SECONDS: Final = 1.0
 _WAITING_SECONDS: Final = 5.0
 
 Head = Callable[[Repository], Awaitable[str | None]]
-"""The newest commit of a repository; None where it has none, or keeps no commits. Raises why it cannot be told."""
+"""Returns the newest commit of a repository, None if it has none or is a folder. Raises an error if it cannot be read."""
 
 
 class Scheduler:
-    """``rules`` are those that files are refused by now: what others refused is worth another look."""
+    """The planner of syncs. ``rules`` is the fingerprint of the present rules: files that other rules refused are examined again."""
 
     def __init__(self, database: Database, relay: Relay, prober: Prober, clock: Clock, head: Head, *, rules: str) -> None:
         self._database = database
@@ -73,9 +73,11 @@ class Scheduler:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        """Start planning, as soon as no other worker does."""
         self._task = asyncio.create_task(self._run(), name="scheduler")
 
     async def stop(self) -> None:
+        """Cancel planning and the steps under way."""
         if self._task is not None:
             for task in (self._task, *self._under_way.values()):
                 task.cancel()
@@ -95,7 +97,7 @@ class Scheduler:
             await asyncio.sleep(_WAITING_SECONDS)
 
     async def plan(self, connection: Connection) -> None:
-        """One round: begins everything that is due."""
+        """Do one round: start everything that is due."""
         now = self._clock.milliseconds()
         known = await repositories.scheduled(connection)
         self._handled_at = {item.uid: at for item in known if (at := self._handled_at.get(item.uid))}
@@ -111,12 +113,12 @@ class Scheduler:
                 self._begin(item, step)
 
     async def wait_idle(self) -> None:
-        """Waits for everything that is under way."""
+        """Wait for all steps under way."""
         while self._under_way:
             await asyncio.wait(self._under_way.values())
 
     def _begin(self, item: ScheduledRepository, step: NextStep) -> None:
-        """Beside everything else: a host that says nothing keeps nobody waiting but those of the same host."""
+        """Start a step in a task of its own: a host that does not respond delays only repositories of the same host."""
         task = asyncio.create_task(self._handle(item, step), name=f"repository {item.name}")
         self._under_way[item.uid] = task
         task.add_done_callback(lambda _: self._under_way.pop(item.uid, None))
@@ -131,8 +133,10 @@ class Scheduler:
         return next_step(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
 
     async def _handle(self, item: ScheduledRepository, step: NextStep) -> None:
-        """A repository that cannot be seen to keeps no other waiting; it is asked again when it is due again."""
+        """Do a step. A failing repository delays no other; it is tried again when it is due again."""
+        # The host's slot comes first: waiting for a slow host must not occupy a slot that others could use.
         async with self._hosts.setdefault(_host(item), asyncio.Semaphore(_AT_ONE_HOST)), self._slots:
+            # Both may have changed while this step waited for its slots.
             if _host_key(item) in self._paused_until or (step is not NextStep.PROBE and self._waiting >= MOST_WAITING):
                 return
             self._handled_at[item.uid] = self._clock.milliseconds()
@@ -143,16 +147,16 @@ class Scheduler:
             except TooManyRequests as error:
                 await self._pause_host(item, error)
             except DashwrightError as error:
-                log.info("repository_not_seen_to", repository=item.name, error=error.message)
+                log.info("scheduled_step_failed", repository=item.name, error=error.message)
                 await self._prober.record(item.namespace, item.name, error)
 
     async def _pause_host(self, item: ScheduledRepository, error: TooManyRequests) -> None:
-        """Nothing that the organization has at the host is seen to for a while; the repository is due again right after, and says so."""
+        """Leave the host alone for this organization. The repository is due again right after that, and its status says so."""
         wait = max(_SHORTEST_WAIT, round((error.retry_after or 0) * 1000))
         until = self._clock.milliseconds() + wait
         self._paused_until[_host_key(item)] = until
         self._handled_at.pop(item.uid, None)
-        log.info("host_left_alone", repository=item.name, seconds=wait / 1000, reason=error.message)
+        log.info("host_paused", repository=item.name, seconds=wait / 1000, reason=error.message)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.scheduled = until
@@ -179,9 +183,9 @@ class Scheduler:
             await self._check_host(item)
 
     async def _check_host(self, item: ScheduledRepository) -> None:
-        """Submits a sync where the host has something new, the last sync failed (the reason may be gone), or the spec has changed since.
+        """Submit a sync if the host has a new commit, the last sync failed, or the spec changed since.
 
-        Quarantined files alone are no reason: only another commit can mend them.
+        Quarantined files alone do not cause a sync: only another commit can repair them.
         """
         commit, sync = await self._head(_repository(item)), item.status.sync
         if commit is not None and commit == item.held_at:
@@ -198,7 +202,7 @@ class Scheduler:
             await self._submit(item, incremental=True)
 
     async def _record_unchanged(self, item: ScheduledRepository) -> None:
-        """It can be read, and is asked again later: told now and then, since each time would be an event for all who watch."""
+        """Record now and then that the repository can be read and when it is checked next: each record is an event for all watches."""
         now, health = self._clock.milliseconds(), item.status.health
         if now - (health.checked or 0) < HEALTHY_FOR and not health.message:
             return
@@ -212,7 +216,7 @@ class Scheduler:
         await self._change(item, change)
 
     def _is_new(self, item: ScheduledRepository, commit: str | None) -> bool:
-        """Whether this commit was not submitted a moment ago: one that cannot be stored whole is tried again only now and then."""
+        """Return whether the commit was not submitted recently: one that cannot be stored completely is retried only now and then."""
         now = self._clock.milliseconds()
         *seen, at = self._submitted_commits.get(item.uid, (None, 0, 0))
         if seen == [commit, item.generation] and now - at < _AGAIN:
@@ -233,12 +237,12 @@ class Scheduler:
 
 
 def _host(item: ScheduledRepository) -> str:
-    """Empty of a folder."""
+    """Return the host of a repository, empty for a folder."""
     return host_of(item.spec.remote.url) if item.spec.remote is not None else ""
 
 
 def _host_key(item: ScheduledRepository) -> tuple[str, str]:
-    """A host, and the organization that asks it: hosts count those who ask apart."""
+    """Return the host and the organization: hosts count requests by token, so a refusal concerns one organization."""
     return _host(item), item.namespace
 
 

@@ -1,1 +1,1 @@
-"""What runs the jobs, one module an action: each loads the repository, runs the action over the adapters, answers what came of it."""
+"""The runners of jobs, one module each: a runner opens the adapters of a job and runs its action over them."""

@@ -1,4 +1,4 @@
-"""Runs sync jobs: loads the repository, probes it, runs the action, and answers what came of it."""
+"""The runner of sync jobs: it opens the repository, decides how much of it to examine, and records the result."""
 
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -30,9 +30,9 @@ ATTEMPTS: Final = 5
 
 
 class SyncRunner:
-    """``open_…`` are the adapters' constructors, that of the resources by the edition stored; ``open_tools`` lends what a plan needs.
+    """Runs syncs over adapters. The ``open_…`` arguments construct the adapters of one attempt, ``open_resources`` by the stored edition.
 
-    ``most_entries`` is how many files and directories a repository may have.
+    ``most_entries`` is the limit of files and directories in a repository.
     """
 
     def __init__(
@@ -91,16 +91,16 @@ class SyncRunner:
     async def _difference(
         self, job: StoredJob, checkout: Checkout, kept: StoredCommit, quarantined: Sequence[QuarantinedFile]
     ) -> Difference | None:
-        """What is to be looked at; None for everything. Nobody needs to look at a commit that is stored, but for what is in quarantine."""
+        """Return the part to examine; None for everything. For a commit that is already stored, that is only the files in quarantine."""
         if not kept.commit or not (jobs.is_incremental(job) or checkout.commit == kept.commit):
             return None
         difference = await checkout.difference_since(kept.commit, [item.path for item in quarantined])
-        # Who looks at everything is the one to say that it is too much.
+        # The full examination reports that there are too many files.
         is_too_large = difference is not None and kept.entries + difference.growth > self._most_entries
         return None if is_too_large else difference
 
     async def _checkout(self, work: RepositoryJob) -> Checkout | None:
-        """One of a git host is fetched at once: that it can be is all there is to be probed."""
+        """Return the files. A repository on a git host is fetched immediately: a successful fetch is the probe."""
         repository = work.repository
         if repository.spec.type is RepositoryType.LOCAL:
             health = await self._prober.probe(repository.namespace, repository.name)
@@ -116,7 +116,7 @@ class SyncRunner:
         return checkout
 
     async def _keep_commits(self, repository: Repository) -> None:
-        """What was stored can be put back as long as it is told of. That it cannot be kept does not undo the sync."""
+        """Keep the listed revisions in the copy, for rollbacks. A failure does not undo the sync."""
         async with self._database.connection() as connection:
             known = await revisions.list_all(connection, uuid.UUID(repository.uid))
         try:
@@ -125,9 +125,9 @@ class SyncRunner:
             log.warning("commits_not_kept", repository=repository.name, error=error.message)
 
     async def _record_sync(self, repository: Repository, *, incremental: bool, held_at: str) -> None:
-        """Tells by which generation of the spec was synced now, files in quarantine or not, and whether everything was looked at.
+        """Record in the status which generation was synced and whether everything was examined.
 
-        ``held_at`` is where the branch stands from which the repository was put back; empty where it follows its branch.
+        ``held_at`` is the head of the branch that a rollback left; empty if the repository follows its branch.
         """
         uid = uuid.UUID(repository.uid)
 

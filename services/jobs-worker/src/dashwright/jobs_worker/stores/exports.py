@@ -1,4 +1,4 @@
-"""What an export reads: objects that nobody manages and their generations; and how it hands them to their repository."""
+"""Queries of exports: unmanaged objects with their generations, and their handover to a repository."""
 
 import uuid
 from collections.abc import Sequence
@@ -13,55 +13,61 @@ _sql = queries.load(__package__, "exports.sql")
 
 @dataclass(frozen=True, slots=True)
 class ExportRow:
-    """An object without its body; ``folder`` is empty at the root. Only folders are told of that somebody manages."""
+    """An object without its body."""
 
     uid: uuid.UUID
     name: str
     generation: int
     title: str
+    #: Empty at the root.
     folder: str
+    #: Managed folders are listed, too, because exported objects are in them; managed dashboards are not.
     is_managed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class VersionRow:
-    """A generation. ``metadata`` and ``spec`` are JSON text; ``author`` and ``email`` None of one who is no user, or is gone."""
+    """A generation of an object."""
 
     uid: uuid.UUID
     generation: int
     stored_version: str
+    #: JSON text, as is ``metadata``.
     spec: str
     metadata: str
     created_at: datetime
     created_by: str
     message: str | None
+    #: Name of the user; None if the author is not a user, or is deleted. ``email`` likewise.
     author: str | None
     email: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class HandoverRow:
-    """An object as it was exported; ``checksum`` is that of its file, empty of a folder, whose path has no slash at its end."""
+    """An object as it was exported."""
 
     uid: uuid.UUID
     generation: int
+    #: The path of a folder has no slash at its end.
     path: str
+    #: Checksum of the file, empty for a folder.
     checksum: str
 
 
 async def folders(connection: Connection, namespace: str, *, limit: int) -> Sequence[ExportRow]:
-    """All folders, the oldest first, ``limit`` at most."""
+    """Return all folders, the oldest first, ``limit`` at most."""
     return [ExportRow(**row) for row in await connection.fetch(_sql.folders, namespace, limit)]
 
 
 async def dashboards(connection: Connection, namespace: str, *, within: Sequence[str] | None, limit: int) -> Sequence[ExportRow]:
-    """The dashboards that nobody manages and that lie in one of the folders, None for all; the oldest first, ``limit`` at most."""
+    """Return the unmanaged dashboards in some folders (None: in all), the oldest first, ``limit`` at most."""
     places = None if within is None else list(within)
     return [ExportRow(**row) for row in await connection.fetch(_sql.dashboards, namespace, places, limit)]
 
 
 async def versions(connection: Connection, items: Sequence[tuple[uuid.UUID, int]], *, older: bool) -> Sequence[VersionRow]:
-    """The bodies of objects as they were at a generation; with ``older`` those before it, too, as far as they are kept, oldest first."""
+    """Return the bodies of objects at a generation, with ``older`` also earlier ones that are still kept; oldest first."""
     uids, generations = zip(*items, strict=True)
     return [VersionRow(**row) for row in await connection.fetch(_sql.versions, uids, generations, older)]
 
@@ -69,10 +75,10 @@ async def versions(connection: Connection, items: Sequence[tuple[uuid.UUID, int]
 async def hand_over(
     connection: Connection, repository: uuid.UUID, name: str, handed: Sequence[HandoverRow], *, generation: int
 ) -> set[uuid.UUID]:
-    """Makes a repository the manager of what it holds now; answers what it was given, in the caller's transaction under the lock.
+    """Make a repository the manager of objects and return the uids of those that it received.
 
-    What was changed since it was exported, is somebody's, or has finalizers or owners, stays as it is; all of it where the repository
-    is not of that ``generation`` any more, or going.
+    Call it in a transaction under the lock of resources. Objects that were changed since the export, have a manager, finalizers or owners
+    are left as they are; all are if the repository is being deleted or has another ``generation``.
     """
     columns = zip(*((item.uid, item.generation, item.path, item.checksum) for item in handed), strict=True)
     rows = await connection.fetch(_sql.hand_over, repository, generation, name, *map(list, columns))
@@ -80,11 +86,11 @@ async def hand_over(
 
 
 async def overtake(connection: Connection, repository: uuid.UUID) -> None:
-    """Whoever planned by what was stored of a repository before plans anew; in the transaction that changes it."""
+    """Invalidate the plans of writers that read the repository before. Call it in the transaction that changes the objects."""
     await connection.execute(_sql.overtake, repository)
 
 
 async def author(connection: Connection, user_id: int) -> tuple[str, str] | None:
-    """The name and e-mail of a user or service account."""
+    """Return name and e-mail address of a user or service account; None if it is deleted."""
     row = await connection.fetchrow(_sql.author, user_id)
     return None if row is None else (row["name"], row["email"])

@@ -1,6 +1,6 @@
-"""How often git hosts may still be asked, which all workers share, and each organization's part in that.
+"""The request budgets of git hosts, which all workers share, and the part of each organization in them.
 
-A host is ``name:port``, an organization its namespace; times are those of the database.
+A host is ``name:port``, an organization its namespace. Times are those of the database.
 """
 
 from dataclasses import dataclass
@@ -15,19 +15,20 @@ _sql = queries.load(__package__, "git_hosts.sql")
 SHORTEST_PAUSE: Final = timedelta(seconds=30)
 LONGEST_PAUSE: Final = timedelta(minutes=15)
 LONGEST_WISH: Final = timedelta(hours=1)
-"""What a host says is believed up to here."""
+"""Longest pause that a host can request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``is_paused``: the host itself asked the organization for it."""
+    """The time until requests are possible again."""
 
     seconds: float
+    #: The host itself asked the organization to pause.
     is_paused: bool
 
 
 async def take(connection: Connection, host: str, namespace: str, requests: float, *, most: float, at_least: float) -> Wait | None:
-    """Takes requests where ``at_least`` are left of the ``most`` in a minute; else tells how long to wait, and takes none.
+    """Take requests if ``at_least`` are left of the ``most`` in a minute, and return None; else take none and return the wait.
 
     An organization leaves an eighth of what it took in the last minute to others.
     """
@@ -39,12 +40,12 @@ async def take(connection: Connection, host: str, namespace: str, requests: floa
 
 
 async def pause(connection: Connection, host: str, namespace: str, wish: timedelta | None) -> float:
-    """The organization does not ask the host for as long as it wishes; where it does not say, for longer each time. Answers the seconds."""
+    """Stop the requests of an organization to a host and return for how many seconds; without ``wish`` for longer each time."""
     bounded = None if wish is None else min(max(wish, timedelta(seconds=1)), LONGEST_WISH)
     seconds: float = await connection.fetchval(_sql.pause, host, bounded, SHORTEST_PAUSE, LONGEST_PAUSE, namespace)
     return seconds
 
 
 async def forget(connection: Connection, *, older_than: timedelta) -> None:
-    """Drops what is known of hosts that were not asked for so long."""
+    """Delete the budgets of hosts that were not called for so long."""
     await connection.execute(_sql.forget, older_than)

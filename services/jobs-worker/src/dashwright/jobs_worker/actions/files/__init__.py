@@ -1,1 +1,1 @@
-"""Files of a repository read and written by name, over ports: looked at, changed in one commit, and stored from there."""
+"""Reads and changes of single files of a repository, over ports only: a change becomes one commit and is then stored."""

@@ -1,4 +1,4 @@
-"""A change that somebody wants of a repository's files: which edits it takes, and what these mean for what is stored."""
+"""A change that a client requests of a repository's files: the edits it needs and their effect on the stored objects."""
 
 import asyncio
 import hashlib
@@ -41,27 +41,30 @@ from dashwright.jobs_worker.ports import Checkout
 
 @dataclass(frozen=True, slots=True)
 class ChangeDecision:
-    """A change, nothing of it done. ``content`` is what was sent, as it is written; ``base`` stands for all that it was decided by."""
+    """A change that was decided; nothing of it is done yet."""
 
     edits: Sequence[Edit]
     difference: Difference
     planned: PlannedSync
     view: FileView
     touches: list[Touch]
+    #: Fingerprint of everything that the decision depends on.
     base: str
+    #: The file's text as it will be written; None if the change sends no file.
     content: str | None = None
 
 
 async def decide(
     context: ChangeContext, checkout: Checkout | None, wanted: ChangeRequest, ref: str, suffix: Callable[[], str]
 ) -> ChangeDecision:
-    """Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and Forbidden where a quota is reached.
+    """Return what a change does.
 
-    ``suffix`` ends names that are to be made.
+    ``suffix`` returns the end of generated names. Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and
+    Forbidden if a quota is reached.
     """
     check_name(wanted.path)
     if not wanted.path:
-        raise BadRequest("the root of a repository is neither made, moved nor removed")
+        raise BadRequest("the root of a repository cannot be created, moved or deleted")
     files = _ExistingFiles(context, checkout, await checkout.entries() if checkout is not None else ())
     body = await asyncio.to_thread(files.body_of, wanted, suffix)
     edits = await files.edits(wanted, body)
@@ -70,7 +73,7 @@ async def decide(
     proposed = ProposedCheckout(checkout, edits, in_git=context.in_git)
     planned = await plan_files(context, proposed, difference)
     check_faults(planned, edits)
-    view, own = await _sight(context, planned, proposed, checkout, wanted, ref)
+    view, own = await _view(context, planned, proposed, checkout, wanted, ref)
     touches = _with_all(context, planned, await touches_of_plan(context, planned), edits, wanted.path, own)
     touches += touches_of_unknown(context, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
     base = fingerprint(ref, edits, touches)
@@ -78,7 +81,7 @@ async def decide(
 
 
 def check_faults(planned: PlannedSync, edits: Sequence[Edit]) -> None:
-    """Raises BadRequest where something that would be written could not be stored."""
+    """Raise BadRequest if a file that would be written could not be stored."""
     for fault in (*planned.plan.faults, *planned.plan.copies):
         if any(edit.body is not None and concerns(fault, edit.path) for edit in edits):
             message = fault.shown or fault.message
@@ -86,13 +89,17 @@ def check_faults(planned: PlannedSync, edits: Sequence[Edit]) -> None:
 
 
 def fingerprint(ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
-    """Differs where the edits, the files they replace, or what they do to which objects differs: not where others changed other files."""
+    """Return a hash of the edits, the files they replace and their effect on objects.
+
+    Changes that others make to other files leave it as it is.
+    """
     written = [(edit.path, edit.replaces, None if edit.body is None else hashlib.sha256(edit.body).hexdigest()) for edit in edits]
     listed = sorted(touch.to_json().decode() for touch in touches)
     return hashlib.sha256(orjson.dumps([ref, written, listed])).hexdigest()
 
 
 def message_of(wanted: ChangeRequest) -> str:
+    """Return the commit message of a change: the client's, or a generated one."""
     if wanted.message:
         return wanted.message
     if wanted.method is ChangeMethod.MOVE:
@@ -101,7 +108,7 @@ def message_of(wanted: ChangeRequest) -> str:
 
 
 class _ExistingFiles:
-    """The files that are there before a change."""
+    """The files that are in the repository before a change."""
 
     def __init__(self, context: ChangeContext, checkout: Checkout | None, entries: Iterable[Entry]) -> None:
         self.entries = list(entries)
@@ -110,9 +117,9 @@ class _ExistingFiles:
         self._there: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
 
     def body_of(self, wanted: ChangeRequest, suffix: Callable[[], str]) -> bytes | None:
-        """What was sent, as it is written and can be read again; None where nothing is to be sent, or was.
+        """Return the file to write, in the form that can be read again; None if the change has no content.
 
-        With a ``base`` it is as it was answered: that it is no other the base itself tells.
+        A request with a ``base`` sends the content as it was returned before, so it is not converted again: the base covers it.
         """
         if wanted.method is ChangeMethod.DELETE:
             return None
@@ -123,7 +130,7 @@ class _ExistingFiles:
         if not wanted.content:
             if wanted.method is ChangeMethod.MOVE:
                 return None
-            raise BadRequest("the request has no content: send what the file is to hold")
+            raise BadRequest("the request has no content: send the content of the file")
         body = wanted.content.encode()
         check_size(len(body), self._context.tools.largest_file)
         if not wanted.base:
@@ -135,6 +142,7 @@ class _ExistingFiles:
         return body
 
     async def edits(self, wanted: ChangeRequest, body: bytes | None) -> list[Edit]:
+        """Return the edits that the change needs."""
         path, is_directory = wanted.path, paths.is_directory(wanted.path)
         match wanted.method:
             case ChangeMethod.CREATE:
@@ -142,7 +150,7 @@ class _ExistingFiles:
                 return [Edit(path + paths.KEEP, b"", None) if is_directory else Edit(path, body, None)]
             case ChangeMethod.UPDATE:
                 if is_directory:
-                    raise MethodNotAllowed("a directory is made, moved or removed; what can be updated is a file")
+                    raise MethodNotAllowed("a directory cannot be updated: update a file in it, or create, move or delete the directory")
                 return [Edit(path, body, await self._checksum(path))]
             case ChangeMethod.DELETE:
                 listed = self._listed(path)
@@ -170,27 +178,30 @@ class _ExistingFiles:
         return edits
 
     async def _kept(self, path: str, target: str) -> bytes:
-        """The bytes as they are, unless the new name says that they are written otherwise."""
+        """Return the bytes of a moved file, converted if its new name asks for another format."""
         kept = (await read_file(self._checkout, path)).body
         if path.endswith(".json") == target.endswith(".json") or not paths.is_resource(path):
             return kept
         return write_content(target, self._context.reader.tree(path, kept), largest=self._context.tools.largest_file)
 
     def _listed(self, path: str) -> list[str]:
-        """The file, or all files below the directory. Raises NotFound where there is none, BadRequest where some are not seen."""
+        """Return the file, or all files below the directory.
+
+        Raises NotFound if there are none, BadRequest if hidden ones would be affected.
+        """
         if not paths.is_directory(path):
             if path not in self._there:
                 raise NotFound(f"file not found: {path}")
             return [path]
         if not path:
-            raise BadRequest("the root of a repository is neither made, moved nor removed")
+            raise BadRequest("the root of a repository cannot be created, moved or deleted")
         below = files_below(self.entries, path)
         if not any(entry.path.startswith(path) for entry in self.entries):
             raise NotFound(f"directory not found: {path}")
         full = {directory for file in self._there for directory in paths.directories(file) if directory != file}
         unseen = [entry.path for entry in self.entries if entry.path.startswith(path) and paths.is_directory(entry.path)]
         if any(directory not in full and paths.is_hidden(directory) for directory in unseen):
-            raise BadRequest(f"{path} holds hidden directories, which are not touched from here: change it in the repository")
+            raise BadRequest(f"{path} holds hidden directories, which cannot be changed here: change them in the repository")
         if not below:
             raise BadRequest(f"{path} holds no file that could be changed")
         return sorted(below)
@@ -198,7 +209,7 @@ class _ExistingFiles:
     def _require_free(self, path: str) -> None:
         above = (directory.rstrip("/") for directory in paths.directories(path))
         taken = next((file for file in above if file in self._there), "")
-        # Nothing is named that the caller has not named: whether they may see it is not known here.
+        # Names only the path of the request: the caller may not be allowed to see the other file.
         if path in self._there or any(entry.startswith(path.rstrip("/") + "/") for entry in self._there):
             taken = path
         if taken:
@@ -213,13 +224,13 @@ class _ExistingFiles:
         return entry.checksum or (await read_file(self._checkout, path)).checksum
 
 
-async def _sight(
+async def _view(
     context: ChangeContext, planned: PlannedSync, proposed: ProposedCheckout, checkout: Checkout | None, wanted: ChangeRequest, ref: str
 ) -> tuple[FileView, list[Touch]]:
-    """What is told of the path, and what is done to its object even where that is stored as it is to be."""
+    """Return what the client sees of the path, and the touch of its object even if that is stored already."""
     path, is_deleted = wanted.path, wanted.method is ChangeMethod.DELETE
     if paths.is_directory(path):
-        view, key = await _sight_of_directory(context, planned, path, ref, proposed.commit, is_deleted=is_deleted)
+        view, key = await _view_of_directory(context, planned, path, ref, proposed.commit, is_deleted=is_deleted)
     elif is_deleted:
         assert checkout is not None, "there is a file to be removed"
         view, key = await view_file(context, planned, checkout, path, ref, is_tried=False)
@@ -230,9 +241,10 @@ async def _sight(
     return view, await touches_of_file(context, planned, verb, key, path)
 
 
-async def _sight_of_directory(
+async def _view_of_directory(
     context: ChangeContext, planned: PlannedSync, path: str, ref: str, commit: str, *, is_deleted: bool
 ) -> tuple[FileView, Key]:
+    """Return what the client sees of a directory, and the key of its folder."""
     namespace, folders = context.repository.namespace, planned.folders
     key = folders.key(path)
     existing = await context.objects.get_json(namespace, key, FOLDER.version)
@@ -247,13 +259,16 @@ async def _sight_of_directory(
 def _with_all(
     context: ChangeContext, planned: PlannedSync, touches: Sequence[Touch], edits: Sequence[Edit], wanted: str, own: Sequence[Touch]
 ) -> list[Touch]:
-    """Nothing is changed without a right to be asked for: a file of which nothing is stored stands for an object, too."""
+    """Add a touch for every edited file that none stands for yet.
+
+    Without it a file of which nothing is stored could be changed without any right.
+    """
     found = list(touches)
     if not any((touch.resource, touch.name) == (own[0].resource, own[0].name) for touch in found):
         found += own
-    told = {item.path for item in planned.plan.ours.values()} | {wanted}
+    covered = {item.path for item in planned.plan.ours.values()} | {wanted}
     for edit in edits:
-        if edit.body is None and edit.path not in told:
+        if edit.body is None and edit.path not in covered:
             key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, edit.path))
             found.append(touch("delete", key, nearest_folder(planned.plan, planned.folders, paths.parent(edit.path))))
     return found

@@ -1,4 +1,4 @@
-"""An edit of a managed object: which file it changes, how, and what that means for what is stored."""
+"""An edit of a managed object: the file it changes, and its effect on the stored objects."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -19,15 +19,15 @@ from dashwright.jobs_worker.ports import Checkout
 
 
 async def edits_of(context: ChangeContext, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
-    """Empty where the file says it already.
+    """Return the edits that write an object into its file; none if the file has that content already.
 
-    Raises Conflict where the file is not the one that is stored, AlreadyExists where another is in its way, BadRequest for a folder that is
-    none of the repository's, and what the Reader raises.
+    Raises Conflict if the file differs from the stored one, AlreadyExists if another file is at the new path, BadRequest for a folder of
+    another repository, and what the Reader raises.
     """
     try:
         file = await read_file(checkout, wanted.path)
     except NotFound as missing:
-        # The object is there: who is told that it is not takes it for removed.
+        # Not NotFound: the object exists, and clients would take it for deleted.
         raise Conflict(f"{wanted.path} is not in the repository any more: sync it, then look at the object again") from missing
     if file.checksum != wanted.checksum:
         raise Conflict(f"{wanted.path} has changed in the repository: sync it, then look at the object again")
@@ -46,9 +46,9 @@ async def edits_of(context: ChangeContext, checkout: Checkout | None, wanted: Ed
 
 
 async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: list[Edit]) -> tuple[PlannedSync, Difference]:
-    """Raises BadRequest where the object could not be stored from its file."""
+    """Plan the edits. Raises BadRequest if the object could not be stored from its file."""
     check_selection(context, edits)
-    # Only of what is removed it matters what else there is.
+    # The other files matter only if one is deleted: its directory may become empty.
     if checkout is not None and any(edit.body is None for edit in edits):
         entries = await checkout.entries()
     else:
@@ -60,7 +60,7 @@ async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: l
 
 
 def message_of_edit(wanted: EditRequest, edits: Sequence[Edit]) -> str:
-    """What the commit says; its last edit is the file that the object is in then."""
+    """Return the commit message of an edit: the client's, or a generated one. The last edit is the object's new file."""
     if wanted.message:
         return wanted.message
     if wanted.edited is None:
@@ -70,14 +70,14 @@ def message_of_edit(wanted: EditRequest, edits: Sequence[Edit]) -> str:
 
 
 def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:
-    """What goes into the directory of a file that is its last: to edit an object gives no right to remove its folder."""
+    """Return an edit that keeps the directory of a file that is its last: an edit gives no right to delete the folder."""
     directory = paths.parent(path)
     is_last = all(entry.path in (path, directory) or not entry.path.startswith(directory) for entry in entries)
     return [Edit(directory + paths.KEEP, b"", None)] if directory and is_last else []
 
 
 def _body(context: ChangeContext, path: str, before: dict[str, object], edited: EditedObject) -> bytes:
-    """A file names its object where the path would give it another name."""
+    """Return the file of an edited object. It contains the name if the path would give the object another name."""
     largest = context.tools.largest_file
     body = write_content(path, updated_tree(before, edited, name_it=False), largest=largest)
     if context.reader.read(path, body).key.name == edited.name:
@@ -96,7 +96,7 @@ async def _directory(context: ChangeContext, folder: str | None) -> str:
     found = await context.objects.managed_at(repository.namespace, repository.name, (), [key]) if folder else ()
     if not found:
         raise BadRequest(
-            f"folder {folder or 'general'!r} is none of repository {repository.name!r}: what it manages moves between its own folders "
-            "only; send its folder, and it stays"
+            f"folder {folder or 'general'!r} does not belong to repository {repository.name!r}: a managed dashboard moves only between "
+            "the folders of its repository; send the present folder to leave it there"
         )
     return paths.parent(found[0].path + "/x")

@@ -1,4 +1,4 @@
-"""Files of a repository as they are: which there are, and what one holds."""
+"""Files of a repository as they are: lists of them, the content of one, and its lint issues."""
 
 import asyncio
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
 
 async def list_files(checkout: SizedCheckout | None, directory: str) -> FileList:
-    """The files below a directory (empty: the root), by path; hidden ones are left out. Raises NotFound for one that is not there."""
+    """Return the files below a directory (empty: the root) by path, without hidden ones. Raises NotFound for an unknown directory."""
     directory = directory.rstrip("/") + "/" if directory else ""
     paths.check_path(directory)
     entries = await checkout.entries() if checkout is not None else ()
@@ -58,13 +58,14 @@ def _item(entry: Entry, change: LastChange | None) -> FileItem:
 
 
 async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, path: str, ref: str) -> FileResponse:
-    """A file and its object; what is wrong with it stands in the answer's errors. Raises NotFound, and BadRequest for a directory.
+    """Return a file and its object; problems of the file are in the ``errors`` of the response.
 
-    A text for people has no object: it is told as it is, to whoever may read one that would lie there.
+    A Markdown file has no object: its text is returned to callers who may read a dashboard at that path. Raises NotFound, and BadRequest
+    for a directory.
     """
     check_name(path, reading=True)
     if paths.is_directory(path):
-        raise BadRequest("a directory is listed, not read: its path ends in a slash")
+        raise BadRequest("the path of a directory ends in a slash: list it instead of reading it")
     file = await read_file(checkout, path)
     assert checkout is not None, "there was a file in it"
     planned = await plan_files(context, checkout, difference_at(path, file.checksum))
@@ -77,7 +78,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
         view = replace(view, timestamp=datetime.fromtimestamp(change.at / 1000, UTC))
     touches = await touches_of_file(context, planned, "get", key, path)
     if unknown := touches_of_unknown(context, planned, ref, [path], {*paths.directories(path)}):
-        # Whether other files make a folder of the directory, which all entries tell, matters only here.
+        # Listing all entries is expensive, so only here: other files may make a folder of the directory.
         there = with_resources(await checkout.entries())
         unknown = touches_of_unknown(context, planned, ref, [path], there)
     touches += unknown
@@ -85,7 +86,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
 
 
 async def _object(context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str) -> tuple[FileView, Key]:
-    """Where a quota does not let it be stored, that is one of its errors."""
+    """Return the view of a file's object; a quota that is reached is one of its errors."""
     try:
         view, key = await view_file(context, planned, checkout, path, ref)
     except Forbidden as refusal:
@@ -95,7 +96,7 @@ async def _object(context: ChangeContext, planned: PlannedSync, checkout: Checko
 
 
 async def lint_object(context: ChangeContext, checkout: Checkout, write: Write | None) -> Sequence[Issue]:
-    """Nothing of what is no dashboard. A configuration that cannot be read is an issue of its own. Raises SourceFailed."""
+    """Return the lint issues of a dashboard, and of the configuration that applies to it; none for other objects. Raises SourceFailed."""
     if write is None or write.key.group != DASHBOARD.group:
         return []
     spec = await asyncio.to_thread(object_tree, write.spec)
@@ -104,7 +105,7 @@ async def lint_object(context: ChangeContext, checkout: Checkout, write: Write |
 
 
 async def rules_at(checkout: Checkout) -> tuple[Config | None, Sequence[Issue]]:
-    """The configuration of a repository, and what is wrong with it. Raises SourceFailed."""
+    """Return the lint configuration of a repository and the issues of its file. Raises SourceFailed."""
     try:
         config, unknown = read_config((await read_file(checkout, FILE)).body)
     except NotFound:

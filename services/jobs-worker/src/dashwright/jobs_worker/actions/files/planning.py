@@ -1,4 +1,4 @@
-"""What files mean for what is stored: the ordinary plan of a sync, over a few of them."""
+"""The effect of files on stored objects: the plan of a sync, made for a few files."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
@@ -27,7 +27,7 @@ from dashwright.jobs_worker.ports import Checkout, Objects
 
 @dataclass(frozen=True, slots=True)
 class ChangeContext:
-    """A repository, the objects of its namespace, and what a plan is made with."""
+    """A repository with the objects of its namespace and the tools that plan a change."""
 
     repository: Repository
     objects: Objects
@@ -35,23 +35,27 @@ class ChangeContext:
 
     @property
     def job(self) -> SyncJob:
+        """The sync of the repository."""
         return SyncJob.of(self.repository)
 
     @property
     def selection(self) -> Selection:
+        """The files that the repository syncs."""
         return Selection.of_repository(self.repository.spec)
 
     @property
     def in_git(self) -> bool:
+        """``True`` for a repository on a git host, ``False`` for a folder."""
         return self.repository.spec.type is not RepositoryType.LOCAL
 
     @property
     def reader(self) -> Reader:
+        """The reader of the repository's files."""
         return self.tools.reader(self.repository.namespace, self.repository.name)
 
 
 class ProposedCheckout:
-    """A checkout as it would be with some edits; None as checkout has no file yet."""
+    """A checkout as it would be after some edits. Without a checkout there are no files before."""
 
     def __init__(self, checkout: Checkout | None, edits: Sequence[Edit], *, in_git: bool) -> None:
         self._checkout = checkout
@@ -60,15 +64,18 @@ class ProposedCheckout:
 
     @property
     def commit(self) -> str:
+        """The commit before the edits."""
         return self._checkout.commit if self._checkout is not None else ""
 
     async def entries(self) -> Sequence[Entry]:
+        """Return the entries before the edits."""
         return await self._checkout.entries() if self._checkout is not None else ()
 
     async def difference_since(self, since: str, also: Collection[str] = ()) -> None:
-        """Nothing of it is stored yet."""
+        """Return None: nothing of the proposal is stored, so there is no commit to compare with."""
 
     def open_reader(self) -> Callable[[str], File]:
+        """Return a function that reads a file as the edits leave it."""
         below = _open_reader(self._checkout)
 
         def read(path: str) -> File:
@@ -79,7 +86,7 @@ class ProposedCheckout:
 
 
 async def read_file(checkout: Checkout | None, path: str) -> File:
-    """Raises NotFound, TooLarge, Invalid, or BadRequest for what is no plain file, and SourceFailed."""
+    """Return a file. Raises NotFound, TooLarge, Invalid, SourceFailed, and BadRequest if the path is not a plain file."""
     return await asyncio.to_thread(lambda: _open_reader(checkout)(path))
 
 
@@ -100,7 +107,7 @@ def _open_reader(checkout: Checkout | None) -> Callable[[str], File]:
 
 
 async def holds(checkout: Checkout, edits: Sequence[Edit]) -> bool:
-    """Whether the files are as the edits leave them."""
+    """Return whether the files of the checkout are as the edits leave them."""
     read = checkout.open_reader()
     return await asyncio.to_thread(lambda: all(_body_at(read, edit.path) == edit.body for edit in edits))
 
@@ -113,7 +120,7 @@ def _body_at(read: Callable[[str], File], path: str) -> bytes | None:
 
 
 def check_selection(context: ChangeContext, edits: Sequence[Edit]) -> None:
-    """Raise BadRequest where something would be written that no sync would look at."""
+    """Raise BadRequest if a file would be written that no sync looks at."""
     for edit in edits:
         if edit.body is not None:
             directory = paths.parent(edit.path)
@@ -121,23 +128,30 @@ def check_selection(context: ChangeContext, edits: Sequence[Edit]) -> None:
 
 
 async def plan_files(context: ChangeContext, checkout: Checkout, difference: Difference) -> PlannedSync:
-    """Raises Conflict where the repository's own folder is somebody else's, and what the ports raise."""
+    """Return the plan for the files of a difference.
+
+    Raises Conflict if the root folder belongs to another manager, and what the ports raise.
+    """
     return await plan_sync(context.job, checkout, context.objects, NullReporter(), context.tools, JobProgress(), difference)
 
 
 async def touches_of_plan(context: ChangeContext, planned: PlannedSync) -> list[Touch]:
+    """Return the touches of everything that a plan writes and deletes."""
     others = sorted(planned.plan.existing - planned.plan.ours.keys())
     owners = await context.objects.owners(context.repository.namespace, others) if others else {}
     return touches_of(planned.plan, planned.folders, owners)
 
 
 def with_resources(entries: Collection[Entry]) -> set[str]:
-    """Return the directories that may become folders: those with a file of a resource's name in them or below."""
+    """Return the directories that may become folders: those with a resource file in them or below."""
     return {directory for entry in entries if paths.is_resource(entry.path) for directory in paths.directories(entry.path)}
 
 
 async def touches_of_file(context: ChangeContext, planned: PlannedSync, verb: str, key: Key, path: str) -> list[Touch]:
-    """Of the object that a file or directory names, where it lies. A file that names one of another folder is judged by its own, too."""
+    """Return the touches of the object at a path, in its folder.
+
+    If the file names an object of another folder, both folders count.
+    """
     here = nearest_folder(planned.plan, planned.folders, paths.parent(path))
     if (stored := planned.plan.ours.get(key)) is not None:
         there = stored.folder or None
@@ -150,15 +164,15 @@ async def touches_of_file(context: ChangeContext, planned: PlannedSync, verb: st
 def touches_of_unknown(
     context: ChangeContext, planned: PlannedSync, ref: str, files: Collection[str], there: AbstractSet[str]
 ) -> list[Touch]:
-    """The whole repository, where one of the files lies in a directory without a stored folder: whom it would be closed to is not known.
+    """Return a touch of the whole repository if a file's directory has no stored folder, because the rights on it are unknown.
 
-    In the own branch (``ref`` empty) that is a directory which is ``there`` and was not synced yet, with no stored folder above: it will be
-    no more closed than that. Others are made by the change itself.
+    On the repository's own branch (empty ``ref``) this applies to directories ``there`` that were not synced yet and have no stored folder
+    above. New directories of the change itself take the rights of the folder above.
     """
     if ref:
         unknown = any(directory and planned.folders.key(directory) not in planned.plan.existing for directory in map(paths.parent, files))
     else:
-        # Not by the names of a plan: it may take what is there for the directory that the change moves.
+        # The names in the plan do not help: it may take an existing directory for the one that the change moves.
         stored = {item.path.rstrip("/") + "/" for item in planned.plan.ours.values() if item.key.group == FOLDER.group}
         ways = [] if planned.folders.key("") in planned.plan.existing else [{*paths.directories(file)} for file in files]
         unknown = any(not way & stored and any(map(_makes_folder, way & there)) for way in ways)
@@ -176,9 +190,9 @@ def _makes_folder(directory: str) -> bool:
 async def view_file(
     context: ChangeContext, planned: PlannedSync, checkout: Checkout, path: str, ref: str, *, is_tried: bool = True
 ) -> tuple[FileView, Key]:
-    """A file that is there, its object and what is stored of that; the key is that of the object, or the one that the path stands for.
+    """Return the view of a file with its object, and the object's key; for an unreadable file the key that the path has.
 
-    Where nothing is wrong with it, it ``is_tried`` how the object would be stored. Raises Forbidden where a quota does not let it be.
+    With ``is_tried`` a valid file is stored in a dry run. Raises Forbidden if a quota does not allow it.
     """
     file = await read_file(checkout, path)
     resource, errors = await asyncio.to_thread(_read, context, path, file)
@@ -200,7 +214,7 @@ async def view_file(
 
 
 def concerns(fault: Fault, path: str) -> bool:
-    """Whether it is one of the file, or of a directory that it lies in."""
+    """Return whether a fault is about the file or a directory above it."""
     return fault.path in (path, *paths.directories(path))
 
 
@@ -214,6 +228,6 @@ def _read(context: ChangeContext, path: str, file: File) -> tuple[Resource | Non
 
 
 def key_at(context: ChangeContext, planned: PlannedSync, path: str) -> Key:
-    """What a path stands for where no object can be read from it: the one that was, or would be called by it."""
+    """Return the key of a path from which no object can be read: the stored object's, or the one generated from the path."""
     stored = next((item.key for item in planned.plan.ours.values() if item.path == path and item.key.group == DASHBOARD.group), None)
     return stored or Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, path))

@@ -1,1 +1,1 @@
-"""What a file of a repository is to somebody who reads or writes it by its name, pure: rules, bytes, and what is told of it."""
+"""Files of a repository that clients read and write by path, pure: rules, contents, views."""

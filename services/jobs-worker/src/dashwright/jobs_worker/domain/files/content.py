@@ -1,4 +1,4 @@
-"""The bytes of files that somebody writes: JSON and YAML as this program writes them, each file in the form it has.
+"""The bytes of written files: JSON and YAML in this program's style, each file in the form it already has.
 
 A file is classic (the dashboard's own JSON) or a resource (apiVersion, kind, metadata, spec).
 """
@@ -17,34 +17,34 @@ from dashwright.jobs_worker.domain.ownership import SET_BY_US
 from dashwright.jobs_worker.domain.resource import CLASSIC_VERSION, KEPT_BY_THE_STORE
 
 _METADATA: Final = ("name", "namespace", "generateName", "labels", "annotations")
-"""What is kept of an object's metadata: the rest is the store's."""
+"""Members of an object's metadata that a file keeps: the others belong to the store."""
 
 _NOT_OF_FILES: Final = SET_BY_US | {MESSAGE}
 
 
 def read_content(text: str) -> Any:
-    """The tree of a body that may be JSON or YAML, whatever the file it is for is called."""
+    """Return the tree of a body that may be JSON or YAML, whatever the suffix of its file."""
     return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
 
 
 def write_content(path: str, tree: Any, *, largest: int) -> bytes:
-    """JSON or YAML, by the name of the file; JSON as ``print_content`` writes it."""
+    """Return JSON or YAML, by the suffix of the file; JSON as ``print_content`` writes it."""
     return print_content(tree, largest=largest) if path.endswith(".json") else write_yaml(tree).encode()
 
 
 def print_content(tree: Any, *, largest: int) -> bytes:
-    """JSON with an indent of two spaces; without, where only so it has no more bytes than a file may have.
+    """Return JSON with an indent of two spaces, or compact JSON if the indent exceeds the size limit of files.
 
-    The indent of a dashboard may take more than the rest of it: it is no reason to refuse what can be read from git.
+    The indent of a dashboard may take more than the rest of it: a file that can be read from git must not be refused for that.
     """
     body = print_json(tree)
     return body if len(body) <= largest else write_json(tree) + b"\n"
 
 
 def file_tree(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
-    """A body as it is kept in a file: what the store sets is left out, and ``generateName`` becomes a name. ``suffix`` ends such names.
+    """Return a submitted body as its file keeps it: without members that the store sets, and with a name in place of ``generateName``.
 
-    Whether it can be read is for the Reader to say.
+    ``suffix`` returns the end of a generated name. The Reader validates the result.
     """
     if is_resource(tree):
         kept = {key: value for key, value in tree.items() if key != "status"}
@@ -61,9 +61,9 @@ def file_tree(tree: Any, namespace: str, suffix: Callable[[], str]) -> Any:
 
 
 def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, name_it: bool) -> Any:
-    """A file's tree with an object in it as somebody wants it, in its form, keys in the order they have.
+    """Return a file's tree with an edited object in the form of the file, keys in their present order.
 
-    ``name_it``: the object's name must stand in it, since its path no longer tells it.
+    ``name_it``: the file must contain the object's name because its path no longer does.
     """
     if (inner := unwrap_dashboard(before)) is not None:
         made = updated_tree(inner, edited, name_it=name_it)
@@ -92,28 +92,31 @@ def updated_tree(before: Mapping[str, Any], edited: EditedObject, *, name_it: bo
 
 
 def file_labels(labels: Mapping[str, str]) -> dict[str, str]:
-    """Those of an object's labels that its file holds."""
+    """Return the labels of an object that its file holds."""
     return {key: text for key, text in labels.items() if key != NUMBER_LABEL}
 
 
 def file_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Those of an object's annotations that its file holds."""
+    """Return the annotations of an object that its file holds."""
     return {key: text for key, text in annotations.items() if key not in _NOT_OF_FILES}
 
 
 def file_spec(spec: dict[str, Any]) -> dict[str, Any]:
-    """A stored spec as a file holds it."""
+    """Return a stored spec as a file holds it."""
     return spec if DASHBOARD.extract(spec).layout else {key: value for key, value in spec.items() if key not in KEPT_BY_THE_STORE}
 
 
 def object_tree(body: bytes) -> dict[str, Any]:
-    """A stored object's JSON as a tree to be shown."""
+    """Return the tree of a stored object's JSON."""
     tree: dict[str, Any] = read_json(body.decode())
     return tree
 
 
 def _api_version(before: Mapping[str, Any], version: str, *, is_laid_out: bool) -> str:
-    """A body without a layout is the same in all versions here, but not for other programs that read the file: it keeps what it says."""
+    """Return the version for the file.
+
+    A body without a layout is equal in all versions here, but not for other programs: it keeps its version.
+    """
     if is_laid_out or DASHBOARD.extract(before.get("spec") or {}).layout:
         return DASHBOARD.api_version(version)
     return str(before["apiVersion"]) if is_resource(before) else DASHBOARD.api_version(CLASSIC_VERSION)
@@ -137,7 +140,7 @@ def _metadata(metadata: Mapping[str, Any], namespace: str, suffix: Callable[[], 
 
 
 def _in_order(old: Any, new: Any) -> Any:
-    """``new``, its keys in the order that ``old`` has them and its numbers as they are written there: a commit shows what was changed."""
+    """Return ``new`` with keys in the order of ``old`` and numbers written as there, so that a commit shows only real changes."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = [*(key for key in old if key in new), *(key for key in new if key not in old)]
         return {key: _in_order(old.get(key), new[key]) for key in keys}

@@ -1,4 +1,4 @@
-"""The files of a repository as a change would leave them: which paths it touches, and what is there then."""
+"""The files of a repository as a change would leave them: the touched paths and their entries."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -8,13 +8,13 @@ from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry
 
 
 def checksum_of(body: bytes, *, in_git: bool) -> str:
-    """That of a file of these bytes, as its checkout will tell it."""
+    """Return the checksum that a file of these bytes has in its checkout."""
     head = b"blob %d\0" % len(body) if in_git else b""
     return hashlib.sha1(head + body, usedforsecurity=False).hexdigest()
 
 
 def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: bool) -> Difference:
-    """Return what the edits make of ``entries``. A directory is removed with its last entry; a new one is a folder."""
+    """Return the difference that the edits make to ``entries``. A directory is removed with its last entry; a new one becomes a folder."""
     bodies = {edit.path: edit.body for edit in edits}
     touched = {path for edited in bodies for path in (edited, *paths.directories(edited))}
     new = [Entry(path, checksum_of(body, in_git=in_git), len(body)) for path, body in bodies.items() if body is not None]
@@ -27,11 +27,11 @@ def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: 
 
 
 def difference_at(path: str, checksum: str) -> Difference:
-    """One file that is there, with the directories it lies in."""
+    """Return the difference of one existing file and the directories above it."""
     above = [*paths.directories(path)]
     return Difference(frozenset((path, *above)), [Entry(path, checksum), *map(Entry, above)])
 
 
 def files_below(entries: Iterable[Entry], directory: str) -> Mapping[str, Entry]:
-    """The files that lie in a directory, at any depth, by path."""
+    """Return the files in a directory at any depth, by path."""
     return {entry.path: entry for entry in entries if entry.path.startswith(directory) and not paths.is_directory(entry.path)}

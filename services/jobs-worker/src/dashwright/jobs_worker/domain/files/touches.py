@@ -1,4 +1,4 @@
-"""What a plan does to which objects, for whoever judges the caller's rights to it."""
+"""The touches of a plan: its effects on objects, for checking the caller's rights."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,7 +10,7 @@ from dashwright.jobs_worker.domain.plan import Plan
 
 
 def nearest_folder(plan: Plan, folders: Folders, directory: str) -> str | None:
-    """The folder of a directory, or of the first above it that has one stored; None at the root."""
+    """Return the stored folder of a directory or of the nearest directory above it; None at the root."""
     while True:
         key = folders.key(directory)
         if key.name and key in plan.existing:
@@ -21,12 +21,16 @@ def nearest_folder(plan: Plan, folders: Folders, directory: str) -> str | None:
 
 
 def touches_of(plan: Plan, folders: Folders, owners: Mapping[Key, Owner]) -> list[Touch]:
-    """Everything that is made, changed and removed, each once. ``owners`` tells of what exists and is not the repository's."""
+    """Return everything that a plan creates, changes and deletes, each once.
+
+    ``owners`` are those of existing objects that the repository does not own.
+    """
     found = {touch.to_json(): touch for touch in _touches(plan, folders, owners)}
     return list(found.values())
 
 
 def touch(verb: str, key: Key, folder: str | None) -> Touch:
+    """Return a touch of an object in a folder."""
     return Touch(verb=verb, group=key.group, resource=key.resource, name=key.name, folder=folder or None)
 
 
@@ -41,7 +45,7 @@ def _touches(plan: Plan, folders: Folders, owners: Mapping[Key, Owner]) -> Itera
 
 
 def _written(plan: Plan, key: Key, folder: str | None, owners: Mapping[Key, Owner]) -> Iterator[Touch]:
-    """What moves from one folder to another is changed in the one and made in the other."""
+    """Yield touches of a written object. A move between folders changes it in the one and creates it in the other."""
     if key not in plan.existing:
         yield touch("create", key, folder)
         return

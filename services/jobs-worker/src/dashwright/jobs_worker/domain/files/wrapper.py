@@ -1,4 +1,4 @@
-"""What is told of a file: the object in it, what is stored of that, what would be, and where people see the file."""
+"""The description of a file for clients: its object, the stored object, the one that would be stored, and links."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -26,28 +26,32 @@ _TO_A_NEW_REQUEST = "?quick_pull=1&labels=grafana"
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file or directory as somebody looks at it. ``ref`` is as it was asked for, ``commit`` what that is.
-
-    ``write`` is the object as the file describes it, None where it cannot be read or is gone; ``existing`` and ``dry_run`` are objects as
-    they are stored, as JSON. ``timestamp`` is when it was written. ``text`` is all of a file that is read by people only.
-    """
+    """A file or directory as a client sees it."""
 
     path: str
+    #: Ref as requested.
     ref: str
+    #: Commit that the ref names.
     commit: str
     checksum: str = ""
     is_classic: bool = False
+    #: The object as the file describes it; None if it cannot be read or is deleted.
     write: Write | None = None
+    #: The stored object as JSON.
     existing: bytes | None = None
+    #: The object as it would be stored, as JSON.
     dry_run: bytes | None = None
     action: ResourceAction | None = None
     errors: list[str] = field(default_factory=list)
+    #: Time of the last write.
     timestamp: datetime | None = None
     lint: Sequence[Issue] = ()
+    #: Content of a Markdown file.
     text: str | None = None
 
 
 def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
+    """Return the view as the resource API describes it."""
     return ResourceWrapper(
         kind="ResourceWrapper",
         api_version=REPOSITORY.api_version(),
@@ -63,7 +67,7 @@ def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
 
 
 def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
-    """None of a folder, and where no branch is known to lead to."""
+    """Return links to the file at its host; None for a folder and if no branch is known."""
     if spec.remote is None or not spec.remote.url:
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch

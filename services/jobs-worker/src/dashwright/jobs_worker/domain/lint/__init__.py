@@ -1,1 +1,1 @@
-"""What could be better about a dashboard, by rules that look at its spec alone: nothing is asked, nothing is run."""
+"""Lint: rules on a dashboard that look at its spec alone. No query is run."""

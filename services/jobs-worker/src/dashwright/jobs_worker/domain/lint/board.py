@@ -1,4 +1,4 @@
-"""A dashboard as the rules see it: the same for the classic spec and the one with elements, whatever else stands in it."""
+"""A dashboard as rules read it, alike for the classic spec and the one with elements. Parts of an unexpected shape are ignored."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,49 +16,57 @@ _SOURCE_VARIABLE: Final = ("datasource", "DatasourceVariable")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A data source as something names it; both empty where it is the default one."""
+    """A reference to a data source; both members are empty for the default one."""
 
     type: str = ""
     uid: str = ""
 
     @property
     def variable(self) -> str:
-        """The name of the variable that stands for it, or empty."""
+        """The name of the variable that chooses the data source, or empty."""
         return variable_in(self.uid)
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """``is_query``: its values are the answer to a query. ``source_type``: what kind of data source its value is, empty for any other."""
+    """A variable of a dashboard."""
 
     name: str
     label: str
+    #: Its values come from a query.
     is_query: bool
+    #: Type of the data sources that it chooses from, empty for another variable.
     source_type: str
     source: Source
     is_multi: bool
+    #: Value that is used for "All".
     all_value: str
     reloads_on_time_change: bool
+    #: JSON pointer into the spec.
     pointer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A query of a panel. ``index`` counts from 0, ``type`` is that of its data source, empty where the dashboard does not tell."""
+    """A query of a panel."""
 
+    #: Position in the panel, from 0.
     index: int
     ref_id: str
+    #: Type of its data source, empty if the dashboard does not contain it.
     type: str
     query: Mapping[str, Any]
+    #: JSON pointer into the spec.
     pointer: str
 
     def text(self, name: str) -> str:
+        """Return a string member of the query; empty for any other value."""
         return text_at(self.query, name)
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One panel; ``pointer`` is where it stands in the spec. ``is_library``: what it shows stands elsewhere."""
+    """A panel of a dashboard."""
 
     title: str
     description: str
@@ -67,12 +75,16 @@ class Panel:
     targets: Sequence[Target]
     field_config: Mapping[str, Any]
     options: Mapping[str, Any]
+    #: Its content is in a library panel, not in this dashboard.
     is_library: bool
+    #: JSON pointer into the spec.
     pointer: str
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
+    """The parts of a dashboard that rules look at."""
+
     title: str
     is_editable: bool
     variables: Sequence[Variable]
@@ -80,11 +92,12 @@ class Board:
 
     @property
     def queries_prometheus(self) -> bool:
+        """``True`` if the dashboard queries Prometheus."""
         return any(target.type == "prometheus" for panel in self.panels for target in panel.targets)
 
 
 def board_of(spec: Mapping[str, Any]) -> Board:
-    """What has another shape than it should is as if it were not there."""
+    """Return the board of a spec. Parts of an unexpected shape are ignored."""
     if isinstance(spec.get("elements"), dict):
         variables = [
             _variable(object_at(item, "spec"), str(item.get("kind")), f"{at}/spec") for at, item in _pointed_objects(spec, "/variables")
@@ -101,13 +114,14 @@ def board_of(spec: Mapping[str, Any]) -> Board:
 
 
 def variable_in(text: str) -> str:
-    """The name in ``$name`` or ``${name}`` or ``${name:format}``; empty for any other text."""
+    """Return the name in ``$name``, ``${name}`` or ``${name:format}``; empty for any other text."""
     if text.startswith("${") and text.endswith("}"):
         return text[2:-1].partition(":")[0]
     return text[1:] if text.startswith("$") else ""
 
 
 def is_expression(source: Source) -> bool:
+    """Return whether a data source is the one of expressions."""
     return source.type == EXPRESSION or source.uid in EXPRESSION_UIDS
 
 
@@ -116,7 +130,7 @@ def _types(variables: Sequence[Variable]) -> dict[str, str]:
 
 
 def _pointed_objects(tree: Mapping[str, Any], pointer: str, at: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects of a list with their JSON pointers; ``at`` is where ``tree`` itself stands."""
+    """Yield the objects of a list with their JSON pointers. ``at`` is the pointer of ``tree`` itself."""
     *above, name = pointer.strip("/").split("/")
     for part in above:
         tree = object_at(tree, part)
@@ -145,7 +159,7 @@ def _variable(item: Mapping[str, Any], kind: str, pointer: str) -> Variable:
 
 
 def _classic_panels(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield panels with their JSON pointers, also those in closed rows, and those of the rows of old."""
+    """Yield panels with their JSON pointers, also those in collapsed rows and in the rows of old dashboards."""
     for at, panel in _pointed_objects(spec, "/panels"):
         if panel.get("type") != "row":
             yield at, panel
@@ -195,7 +209,7 @@ def _target(index: int, query: Mapping[str, Any], own: Source, of_panel: Source,
 
 
 def _source(item: Mapping[str, Any], asked: Mapping[str, Any] | None = None) -> Source:
-    """As ``item`` names it, or, in the spec with elements, as the query ``asked`` does: its group, or its kind, is the type."""
+    """Return the data source of ``item``, or in the spec with elements that of its query: the group or kind is the type."""
     named = item.get("datasource")
     if named is None and asked:
         named = asked.get("datasource")

@@ -1,4 +1,4 @@
-"""The file ``.dashboard-lint`` in the root of a repository: which rules do not apply where, and which only warn there."""
+"""The file ``.dashboard-lint`` in the root of a repository: it switches rules off, or to warnings, for places in dashboards."""
 
 from collections.abc import Mapping
 from typing import Annotated, Final
@@ -12,54 +12,61 @@ from dashwright.jobs_worker.domain.lint.finding import Finding
 from dashwright.jobs_worker.domain.lint.issue import FILE
 
 LARGEST: Final = 256 * 1024
-"""Bytes of it."""
+"""Bytes of the file."""
 
 _KEYS: Final = ("exclusions", "warnings")
 _WITHOUT_EFFECT: Final = ("verbose", "autofix")
-"""What other programs read in the file."""
+"""Keys that other linters read in the file."""
 
-_MOST_TOLD: Final = 5
+_MOST_REPORTED: Final = 5
 
 
 class WaivedPlace(Shape):
-    """A place; what it does not name may be any. Dashboards and panels are named by their titles."""
+    """A place in dashboards; a missing member matches everything. Dashboards and panels are named by title."""
 
     dashboard: str | None = None
     panel: str | None = None
     target_idx: int | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is in this place."""
         is_here = self.dashboard in (None, dashboard) and self.panel in (None, finding.panel)
         return is_here and self.target_idx in (None, finding.target)
 
 
 class Waiver(Shape):
-    """Where a rule is waived (everywhere, without entries), and why."""
+    """A waiver of a rule, with its reason."""
 
     reason: str | None = None
+    #: Places where the rule is waived; everywhere if there are none.
     entries: Annotated[list[WaivedPlace], Field(max_length=1000)] | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is waived."""
         return not self.entries or any(entry.covers(dashboard, finding) for entry in self.entries)
 
 
 class Config(Shape):
-    """Waivers by the names of rules."""
+    """The waivers of a repository, by rule."""
 
+    #: Rules that do not apply.
     exclusions: dict[str, Waiver | None] | None = None
+    #: Rules that only warn.
     warnings: dict[str, Waiver | None] | None = None
 
     def excludes(self, rule: str, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is dropped."""
         return _waived(self.exclusions or {}, rule, dashboard, finding)
 
     def only_warns(self, rule: str, dashboard: str, finding: Finding) -> bool:
+        """Return whether a finding is a warning at most."""
         return _waived(self.warnings or {}, rule, dashboard, finding)
 
 
 def read_config(body: bytes) -> tuple[Config, list[str]]:
-    """The configuration, and what is said of keys that nobody knows: they have no effect.
+    """Return the configuration, and a message for each unknown key, which has no effect.
 
-    Raises Invalid or TooLarge; the text says what to change in the file.
+    Raises Invalid or TooLarge; the message says what to change in the file.
     """
     if len(body) > LARGEST:
         raise TooLarge(f"{FILE} has {len(body)} bytes, at most {LARGEST} are read")
@@ -76,7 +83,7 @@ def read_config(body: bytes) -> tuple[Config, list[str]]:
         raise Invalid(f"{FILE}: {place}: {first['msg']}") from fault
     unknown = [key for key in tree or () if key not in (*_KEYS, *_WITHOUT_EFFECT)]
     known = f"{', '.join(_KEYS)} (and {', '.join(_WITHOUT_EFFECT)}, without effect)"
-    return config, [f"{FILE}: the key {key!r:.60} is unknown and has no effect; there are {known}" for key in unknown[:_MOST_TOLD]]
+    return config, [f"{FILE}: the key {key!r:.60} is unknown and has no effect; there are {known}" for key in unknown[:_MOST_REPORTED]]
 
 
 def _waived(waivers: Mapping[str, Waiver | None], rule: str, dashboard: str, finding: Finding) -> bool:

@@ -1,4 +1,4 @@
-"""The findings of rules: words, and where in the dashboard."""
+"""The findings of rules: a message and its place in the dashboard."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,15 +9,14 @@ from dashwright.jobs_worker.domain.lint.board import Board, Panel, Target, Varia
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a rule found.
-
-    ``panel`` is a title, ``target`` the index of a query in it; None where it is the whole dashboard, or the whole panel. ``pointer`` is a
-    JSON pointer into the spec, empty for the whole of it.
-    """
+    """One problem that a rule found."""
 
     message: str
+    #: Title of the panel; None for the whole dashboard.
     panel: str | None = None
+    #: Index of a query in the panel; None for the whole panel.
     target: int | None = None
+    #: JSON pointer into the spec, empty for all of it.
     pointer: str = ""
 
 
@@ -40,7 +39,7 @@ class Waivers(Protocol):
     """The findings that a configuration waives, by the name of the rule and the title of the dashboard."""
 
     def excludes(self, rule: str, dashboard: str, finding: Finding) -> bool:
-        """Return whether a finding is no issue."""
+        """Return whether a finding is dropped."""
         ...
 
     def only_warns(self, rule: str, dashboard: str, finding: Finding) -> bool:

@@ -20,5 +20,5 @@ class Issue:
 
 
 def fault_of_config(message: str, severity: LintSeverity) -> Issue:
-    """Return an issue of the configuration itself: an error where it cannot be read, and the rules are as without one."""
+    """Return an issue of the configuration file itself."""
     return Issue(severity, FILE.removeprefix("."), message)

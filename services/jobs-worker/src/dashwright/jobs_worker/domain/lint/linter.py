@@ -1,4 +1,4 @@
-"""All rules over a dashboard, and what a repository's configuration makes of their findings."""
+"""The linter: all rules over a dashboard, with the waivers of a repository."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -29,22 +29,22 @@ RULES: Final[Mapping[str, Rule]] = {
     "target-counter-agg-rule": queries.counters_are_rated,
     "uneditable-dashboard": templates.is_editable,
 }
-"""By the names that configurations use; the first four are this program's own."""
+"""The rules by the names that configurations use; the first four exist only here."""
 
 BROKEN: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
-"""Rules that find what cannot work, and so errors; all others warn of a convention that is not kept."""
+"""Rules that find what cannot work, which is an error; all others warn of a broken convention."""
 
 MOST: Final = 200
-"""Issues told of one dashboard."""
+"""Issues reported for one dashboard."""
 
 _LONGEST_TITLE: Final = 80
 
 
 def lint(spec: Mapping[str, Any], waivers: Waivers | None = None) -> list[Issue]:
-    """Errors and warnings, in the order of the rules; of more than 200 the last one told says so."""
+    """Return errors and warnings in the order of the rules; if there are more than 200, the last one says so."""
     found = list(islice(_issues(spec, waivers), MOST + 1))
     if len(found) > MOST:
-        rest = Issue(LintSeverity.WARNING, "lint", f"at least {MOST} issues: the rest is not told")
+        rest = Issue(LintSeverity.WARNING, "lint", f"at least {MOST} issues: the rest is not listed")
         found[MOST - 1 :] = [rest]
     return found
 

@@ -1,4 +1,4 @@
-"""Rules on panels. What a library panel shows stands elsewhere: nothing is said of one."""
+"""Rules on panels. Library panels are skipped: their content is not in the dashboard."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -16,6 +16,7 @@ _FIXED_UIDS: Final = ("-- Mixed --", "-- Grafana --", "-- Dashboard --", "grafan
 
 
 def source_is_variable(board: Board) -> Iterator[Finding]:
+    """Yield panels whose data source is fixed: the dashboard cannot be used with another one."""
     names = {variable.name for variable in board.variables if variable.source_type}
     for panel in _panels(board, _WITH_SOURCE):
         if panel.targets and not _is_fixed(panel.source) and panel.source.variable not in names:
@@ -24,18 +25,21 @@ def source_is_variable(board: Board) -> Iterator[Finding]:
 
 
 def has_title_and_description(board: Board) -> Iterator[Finding]:
+    """Yield panels without a title or description."""
     for panel in _panels(board, _WITH_NUMBERS):
         if missing := [name for name in ("title", "description") if not getattr(panel, name).strip()]:
             yield in_panel(panel, f"has no {' and no '.join(missing)}")
 
 
 def has_unit(board: Board) -> Iterator[Finding]:
+    """Yield panels whose numbers have no unit."""
     for panel in _panels(board, _WITH_NUMBERS):
         if not (_units(panel) or _shows_words(panel)):
             yield in_panel(panel, "its values have no unit: set one in fieldConfig.defaults.unit (none, where they are counts)")
 
 
 def has_targets(board: Board) -> Iterator[Finding]:
+    """Yield panels without a query."""
     for panel in _panels(board, _WITH_NUMBERS):
         if not panel.targets:
             yield in_panel(panel, "has no query")
@@ -50,12 +54,12 @@ def _is_fixed(source: Source) -> bool:
 
 
 def _units(panel: Panel) -> bool:
-    """A unit of all fields, or of some."""
+    """Return whether all fields, or some, have a unit."""
     return bool(_defaults(panel).get("unit")) or any(name == "unit" and value for name, value in _overrides(panel))
 
 
 def _shows_words(panel: Panel) -> bool:
-    """Values are shown as words for them, or fields that need not be numbers are shown."""
+    """Return whether values are mapped to words, or fields that need not be numbers are shown."""
     names_fields = panel.type == "stat" and bool(object_at(panel.options, "reduceOptions").get("fields"))
     return bool(_defaults(panel).get("mappings")) or names_fields
 

@@ -1,6 +1,6 @@
-"""What can be told of a PromQL query by its words and brackets, without knowing what it means.
+"""A scanner for PromQL: it finds selectors and ranges by words and brackets, without parsing the query.
 
-Variables stand for themselves. Of a text that is no query little is found, and so little is said.
+Variables count as names. In a text that is not PromQL it finds little, so few findings are wrong.
 """
 
 import re
@@ -16,38 +16,44 @@ _WORDS: Final = re.compile(
     |(?P<sign>=~|!~|!=|.)""",
     re.VERBOSE | re.DOTALL,
 )
-"""What is not closed goes to the end: looked for again from each place, an end that is not there takes hours."""
+"""An unclosed string runs to the end: searching again from each position for a missing end would take hours."""
 
 _LONGEST: Final = 50_000
 _DEEPEST: Final = 100
-"""Characters of a query, and parentheses around anything in it: what has more is none that somebody wrote."""
+"""Limits on characters and on nested parentheses: no user writes longer or deeper queries by hand."""
 
 _GROUPING: Final = frozenset({"by", "without"})
 _LISTS: Final = _GROUPING | {"on", "ignoring", "group_left", "group_right"}
-"""Words before names of labels in parentheses."""
+"""Words before label names in parentheses."""
 
 _OPERATORS: Final = _LISTS | {"and", "or", "unless", "bool", "offset", "atan2", "inf", "nan"}
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """``matchers`` are label, sign and value (without quotes); ``within`` the functions around it, the outermost first."""
+    """A selector of series."""
 
     metric: str
+    #: Label, operator and value (without quotes) of each matcher.
     matchers: tuple[tuple[str, str, str], ...]
+    #: Names of the functions around it, the outermost first.
     within: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What stands in brackets, and the function that is the nearest around it, or empty."""
+    """A range in brackets."""
 
     text: str
+    #: Name of the nearest function around it, or empty.
     function: str
 
 
 def read(query: str) -> list[Selector | Range]:
-    """The selectors and ranges of a query, in the order in which they end, up to where it is nested more deeply than queries are."""
+    """Return the selectors and ranges of a query in the order in which they end.
+
+    Text beyond the limit of nesting is skipped.
+    """
     return list(_Scanner(query).found()) if len(query) <= _LONGEST else []
 
 

@@ -1,4 +1,4 @@
-"""Rules on the queries of Prometheus, as far as their words tell."""
+"""Rules on Prometheus queries, as far as a scanner without a parser can decide them."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,12 +12,13 @@ _INTERVALS: Final = ("$__rate_interval", "${__rate_interval}")
 _OF_COUNTERS: Final = frozenset(
     {*_RATES, "resets", "changes", "absent", "absent_over_time", "present_over_time", "count", "count_over_time", "group", "timestamp"}
 )
-"""Functions that give a counter's growth, or something that its value does not matter for."""
+"""Functions that return a counter's growth, or a result that does not depend on its value."""
 
 _COUNTERS: Final = ("_total", "_sum", "_count", "_bucket")
 
 
 def rates_over_rate_interval(board: Board) -> Iterator[Finding]:
+    """Yield rates over a fixed range: it may hold too few points at some zoom."""
     for panel, target in _prometheus(board):
         for part in promql.read(target.text("expr")):
             if isinstance(part, promql.Range) and part.function in _RATES and part.text not in _INTERVALS:
@@ -26,15 +27,16 @@ def rates_over_rate_interval(board: Board) -> Iterator[Finding]:
 
 
 def counters_are_rated(board: Board) -> Iterator[Finding]:
+    """Yield counters that are used without rate, irate or increase."""
     for panel, target in _prometheus(board):
         for selector in _selectors(target):
             if selector.metric.endswith(_COUNTERS) and ":" not in selector.metric and _OF_COUNTERS.isdisjoint(selector.within):
-                message = f"{selector.metric[:80]} counts up until it begins anew: use rate, irate or increase of it"
+                message = f"{selector.metric[:80]} is a counter, which only grows until it resets: use rate, irate or increase of it"
                 yield in_query(panel, target, _of(target, message))
 
 
 def label_matcher(label: str) -> Rule:
-    """The rule that every selector is narrowed by the dashboard's variable of that name."""
+    """Return the rule that every selector is narrowed by the dashboard variable ``label``."""
 
     def check(board: Board) -> Iterator[Finding]:
         for panel, target in _prometheus(board):

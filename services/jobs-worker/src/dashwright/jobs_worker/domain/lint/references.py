@@ -1,6 +1,6 @@
-"""Rules on the queries of a panel among one another: what an expression refers to is there, once, and does not lead back to it.
+"""Rules on the queries of a panel among each other: the queries that an expression names exist, are unique, and form no cycle.
 
-What a ``sql`` expression selects from is not looked at: that takes its grammar.
+The tables of a ``sql`` expression are not checked: that needs its grammar.
 """
 
 import re
@@ -22,6 +22,7 @@ _KNOWN_TYPES: Final = frozenset(
 
 
 def references_exist(board: Board) -> Iterator[Finding]:
+    """Yield references to queries that the panel does not have."""
     variables = {variable.name for variable in board.variables}
     for panel in board.panels:
         there = {target.ref_id for target in panel.targets}
@@ -31,14 +32,16 @@ def references_exist(board: Board) -> Iterator[Finding]:
 
 
 def references_end(board: Board) -> Iterator[Finding]:
+    """Yield panels whose queries refer to each other in a cycle."""
     variables = {variable.name for variable in board.variables}
     for panel in board.panels:
         graph = {target.ref_id: _references(target, variables) for target in panel.targets}
         if cycle := _cycle(graph):
-            yield in_panel(panel, f"its queries refer to one another in a circle: {' → '.join(cycle)}")
+            yield in_panel(panel, f"its queries refer to each other in a cycle: {' → '.join(cycle)}")
 
 
 def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
+    """Yield refIds that several queries of a panel share."""
     for panel in board.panels:
         for ref_id, times in Counter(target.ref_id for target in panel.targets).items():
             if ref_id and times > 1:
@@ -46,16 +49,17 @@ def ref_ids_are_unique(board: Board) -> Iterator[Finding]:
 
 
 def types_are_known(board: Board) -> Iterator[Finding]:
+    """Yield queries to data sources of unknown types."""
     for panel in board.panels:
         first = {target.type: target for target in reversed(panel.targets)}
         for kind in dict.fromkeys(target.type for target in panel.targets):
             if kind and kind not in _KNOWN_TYPES and not kind.startswith("$"):
-                message = f"data sources of type {kind[:80]} are not asked here: its queries will have no data"
+                message = f"data sources of type {kind[:80]} are not supported here: its queries will have no data"
                 yield in_query(panel, first[kind], message)
 
 
 def _references(target: Target, variables: set[str]) -> Sequence[str]:
-    """The refIds that an expression names; what is a variable of the dashboard is put in before it is evaluated."""
+    """Return the refIds that an expression names, without variables of the dashboard: those are replaced before it is evaluated."""
     if target.type != EXPRESSION:
         return []
     text = target.text("expression").strip()

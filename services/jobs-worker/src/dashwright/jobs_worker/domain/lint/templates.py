@@ -10,14 +10,16 @@ _ALL: Final = ".+"
 
 
 def is_editable(board: Board) -> Iterator[Finding]:
+    """Yield a finding if the dashboard can be edited where it is shown."""
     if board.is_editable:
         yield Finding(
-            "the dashboard can be edited where it is shown: set editable to false, so that it is changed where it is kept",
+            "the dashboard can be edited where it is shown: set editable to false, so that it is changed in its repository",
             pointer="/editable",
         )
 
 
 def source_variable(board: Board) -> Iterator[Finding]:
+    """Yield findings on variables that choose the data source: missing, misnamed or mislabelled ones."""
     if not any(panel.targets for panel in board.panels):
         return
     found = [variable for variable in board.variables if variable.source_type]
@@ -32,13 +34,14 @@ def source_variable(board: Board) -> Iterator[Finding]:
 
 
 def reloads(board: Board) -> Iterator[Finding]:
+    """Yield query variables that keep their values when the time range changes."""
     for variable in board.variables:
         if variable.is_query and not variable.reloads_on_time_change:
             yield in_variable(variable, f"the variable {variable.name} keeps its values when the time range changes: set its refresh to 2")
 
 
 def label_variable(label: str) -> Rule:
-    """The rule that a dashboard of Prometheus can be narrowed to values of that label."""
+    """Return the rule that a Prometheus dashboard has a usable variable for the values of a label."""
 
     def check(board: Board) -> Iterator[Finding]:
         if not board.queries_prometheus:
