@@ -69,7 +69,7 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
     for ref in ("none", "0" * 40):
         with pytest.raises(NotFound):
             await opened.at(hosted(server), ref)
-    with pytest.raises(BadRequest, match="not a valid branch name"):
+    with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
         await opened.at(hosted(server), "-x")
 
 
@@ -148,7 +148,7 @@ async def test_no_change_leads_elsewhere(server: GitServer, tmp_path: Path, is_l
     """Neither out of the repository nor into what git keeps for itself, on any system that checks it out."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
-    with pytest.raises(BadRequest, match="none that a file can be written at"):
+    with pytest.raises(BadRequest, match="cannot write a file at"):
         await opened.commit(local() if is_local else hosted(server), "", "", [Edit(path, b"x", None)], EVE, "m")
 
 
