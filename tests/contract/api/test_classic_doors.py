@@ -180,7 +180,7 @@ async def test_a_layout_is_saved_as_one(api: Api) -> None:
         ({"dashboard": {"title": "A", "uid": "a b"}}, 400, "uid contains illegal characters"),
         ({"dashboard": {"title": "A" * 5001}}, 400, "Dashboard title cannot contain more than 5 000 characters"),
         ({"dashboard": {"title": "A"}, "message": "m" * 501}, 400, "message too long, max 500 characters"),
-        ({"dashboard": {"title": "A"}, "isFolder": True}, 400, "a folder is not saved as a dashboard"),
+        ({"dashboard": {"title": "A"}, "isFolder": True}, 400, "a folder cannot be saved as a dashboard"),
         ({"dashboard": {"title": "A"}, "folderId": 77}, 404, "folder not found"),
         ({"dashboard": {"title": "A"}, "folderId": "1"}, 400, "bad request data"),
         ({"dashboard": {"title": "A", "id": "1"}}, 400, "uid must be a text"),

@@ -201,7 +201,7 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         ("users/x", {"permission": "View"}, "user not found"),
         ("teams/12345", {"permission": "View"}, "team not found"),
         ("builtInRoles/Boss", {"permission": "View"}, "role 'Boss' has no permissions of its own; give one of Viewer, Editor, Admin"),
-        (f"users/{number}", {"permission": "All"}, "permission 'All' is none: give View, Edit, Admin or nothing"),
+        (f"users/{number}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
     ):
         assert await api("POST", f"{place}/{path}", body) == (400, {"message": message})
     whole = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}

@@ -1,1 +1,1 @@
-"""The classic API of dashboards, folders, library elements and annotations, over the same objects as the resource API."""
+"""The classic API of dashboards, folders, library elements and annotations, by the rules of the resource API."""

@@ -1,4 +1,4 @@
-"""Annotations: notes on moments of time, of a dashboard and as its rules of access have it, or of the organization."""
+"""Annotations: notes on moments or spans of time, of a dashboard or of the organization. Those of a dashboard follow its access."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ LONGEST_TAG: Final = 190
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an annotation is: on a dashboard by uid, or else by number, or with neither nowhere: of the organization."""
+    """The place of an annotation: a dashboard by uid, or else by number; without both it is of the organization."""
 
     dashboard_uid: str = ""
     dashboard_id: int = 0
@@ -41,7 +41,7 @@ class Place:
 
 
 class Annotations:
-    """What a caller does with the annotations of their current organization."""
+    """The annotations of a caller's current organization."""
 
     def __init__(self, database: Database, policy: AccessPolicy, clock: Clock) -> None:
         self._database = database
@@ -49,7 +49,7 @@ class Annotations:
         self._clock = clock
 
     async def find(self, caller: Identity, query: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
-        """Those that the caller may read, the newest first. Raises BadRequest for a dashboard uid that names none."""
+        """Return the annotations that the caller may read, the newest first. Raises BadRequest for an unknown dashboard uid."""
         readable = await self._readable(caller, query)
         async with self._database.connection() as connection:
             if query.dashboard is not None:
@@ -57,17 +57,17 @@ class Annotations:
             return await annotations.find(connection, readable, limit=limit)
 
     async def tags(self, caller: Identity, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
-        """Of those that the caller may read."""
+        """Return the tags of annotations that the caller may read, and the number of annotations of each."""
         readable = await self._readable(caller, AnnotationQuery(caller.org_id))
         async with self._database.connection() as connection:
             return await annotations.tags(connection, readable, containing, limit=limit)
 
     async def get(self, caller: Identity, number: int) -> Annotation:
-        """Raises NotFound and Forbidden."""
+        """Return one annotation. Raises NotFound and Forbidden."""
         return await self._one(caller, READ, number)
 
     async def create(self, actor: Actor, caller: Identity, place: Place, content: AnnotationContent) -> int:
-        """Answers its number. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
+        """Create an annotation and return its number. Raises BadRequest for an unknown dashboard, and Forbidden."""
         async with self._database.connection() as connection:
             on = await _dashboard(connection, caller, place)
         uid, name, folder = (None, None, None) if on is None else (on.uid, on.name, on.folder)
@@ -89,7 +89,7 @@ class Annotations:
         return number
 
     async def change(self, actor: Actor, caller: Identity, number: int, content: AnnotationContent) -> None:
-        """Raises NotFound and Forbidden."""
+        """Change an annotation. Raises NotFound and Forbidden."""
         await self._one(caller, WRITE, number)
         async with self._database.transaction() as connection:
             if not await annotations.change(connection, caller.org_id, number, content, now=self._clock.milliseconds()):
@@ -97,7 +97,7 @@ class Annotations:
             await audit.record(connection, actor, "annotation.update", _subject(number), org_id=caller.org_id)
 
     async def delete(self, actor: Actor, caller: Identity, number: int) -> None:
-        """Raises NotFound and Forbidden."""
+        """Delete an annotation. Raises NotFound and Forbidden."""
         await self._one(caller, DELETE, number)
         async with self._database.transaction() as connection:
             if not await annotations.delete(connection, caller.org_id, number):
@@ -105,7 +105,7 @@ class Annotations:
             await audit.record(connection, actor, "annotation.delete", _subject(number), org_id=caller.org_id)
 
     async def delete_of_panel(self, actor: Actor, caller: Identity, place: Place) -> None:
-        """All of one panel. Raises BadRequest for a dashboard that does not exist, and Forbidden."""
+        """Delete all annotations of a panel. Raises BadRequest for an unknown dashboard, and Forbidden."""
         async with self._database.connection() as connection:
             on = await _dashboard(connection, caller, place)
         if on is None:
@@ -140,12 +140,12 @@ class Annotations:
 
 
 def normalized_tags(tags: Sequence[str]) -> Sequence[str]:
-    """Without blanks around them, empty ones and repetitions."""
+    """Return tags without surrounding blanks, empty tags and duplicates."""
     return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
 
 
 def check_content(content: AnnotationContent, fault: str) -> None:
-    """Raises BadRequest for what is beyond the limits; ``fault`` is what clients are told, beside the reason."""
+    """Raise BadRequest for content beyond the limits. ``fault`` is the message; the reason is in addition to it."""
     if content.text is not None and len(content.text.encode()) > LONGEST_TEXT:
         raise annotation_error(fault, f"the text is longer than {LONGEST_TEXT} bytes")
     if content.data is not None and len(content.data.encode()) > LARGEST_DATA:
@@ -157,11 +157,12 @@ def check_content(content: AnnotationContent, fault: str) -> None:
 
 
 def annotation_error(fault: str, reason: str) -> BadRequest:
+    """Return the error of a faulty annotation, with the reason in its ``error`` member."""
     return BadRequest(fault, extra={"error": reason})
 
 
 async def _dashboard(connection: Connection, caller: Identity, place: Place) -> ProtectedObject | None:
-    """None where the place names none. Raises BadRequest where it names one that does not exist."""
+    """Return the dashboard of a place, or None without one. Raises BadRequest if it does not exist."""
     uid, number = place.dashboard_uid, None if place.dashboard_uid else place.dashboard_id
     if not uid and not number:
         return None

@@ -1,4 +1,4 @@
-"""What the doors of the classic API have in common: the folder that a body means, and what stays of an object that they change."""
+"""Common parts of the classic API: the folder that a body names, and desired objects made from classic bodies."""
 
 import secrets
 from typing import Any, Final
@@ -8,7 +8,7 @@ import orjson
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Connection
-from dashwright.common.errors import NotFound
+from dashwright.common.errors import NotFound, PreconditionFailed
 from dashwright.common.identity import namespace_of
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
@@ -17,18 +17,22 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
 MANAGER: Final = "classic-api"
-"""The name under which this API owns the fields that it sets."""
+"""The field manager of writes through this API."""
 
 VERSION: Final = "v0alpha1"
-"""What its bodies are written as."""
+"""The version in which bodies of this API are stored."""
 
 _ROOT: Final = frozenset({"", "general"})
 
 
-async def find_folder(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
-    """The folder that a body means by its uid, or else by its number; the empty text is the root. None where neither was given.
+class VersionMismatch(PreconditionFailed):
+    """The object exists, but not in the version that the caller wants to replace."""
 
-    Raises NotFound.
+
+async def find_folder(connection: Connection, org_id: int, uid: str | None, number: int | None) -> str | None:
+    """Return the name of the folder that a body gives by uid, or else by number; an empty text is the root.
+
+    Return None if neither is given. Raises NotFound.
     """
     if uid is None and number is None:
         return None
@@ -43,14 +47,14 @@ async def find_folder(connection: Connection, org_id: int, uid: str | None, numb
 def new_object(
     kind: Kind, name: str, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
 ) -> DesiredObject:
-    """A new object. ``folder`` is empty at the root."""
+    """Return a new desired object. ``folder`` is empty at the root."""
     return DesiredObject(kind, name, version, spec, annotations=_annotations({}, folder, message), is_body=True, **members)
 
 
 def replacement(
     stored: StoredObject, version: str, spec: dict[str, Any], *, folder: str, message: str = "", **members: Any
 ) -> DesiredObject:
-    """A stored object with another spec and place; labels, annotations and whatever else this API does not know of stay."""
+    """Return a stored object with another spec and folder. Labels and other metadata that this API does not know are kept."""
     metadata = orjson.loads(stored.metadata)
     return DesiredObject(
         stored.kind,
@@ -67,6 +71,7 @@ def replacement(
 
 
 def new_uid() -> str:
+    """Return a random uid."""
     return secrets.token_hex(7)
 
 

@@ -1,4 +1,4 @@
-"""Dashboards as the classic API saves, finds, restores and removes them, by the rules of the resource API."""
+"""Dashboards in the classic API: save, find, restore and delete, by the rules of the resource API."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
+from dashwright.api.classic.common import VersionMismatch
 from dashwright.api.domain.access.view import deleter_of
 from dashwright.api.domain.events import event_of
 from dashwright.api.http.errors import permission_denied
@@ -30,37 +31,36 @@ _MOST_DELETED: Final = 1000
 _KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
 
 
-class VersionMismatch(PreconditionFailed):
-    """The dashboard is there already, and not in the version that the caller means to replace."""
-
-
 @dataclass(frozen=True, slots=True)
 class SaveRequest:
-    """A dashboard to save: the body as it was sent, and what it says of itself.
+    """A dashboard to save."""
 
-    ``uid`` is empty and ``number`` 0 where they are not given; the folder is named by uid, or else by number, or else is the root.
-    ``size`` is how many bytes it came in.
-    """
-
+    #: The body as it was sent.
     spec: Mapping[str, Any]
+    #: Empty if not given.
     uid: str
+    #: 0 if not given.
     number: int
     version: int | None
+    #: None: use ``folder_number``; without both the folder is the root.
     folder_uid: str | None
     folder_number: int | None
     message: str
     overwrite: bool
+    #: Bytes of the request.
     size: int
 
 
 class Dashboards:
+    """The dashboards of a caller's current organization."""
+
     def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
         self._policy = policy
         self._writer = writer
 
     async def get(self, caller: Identity, uid: str) -> StoredObject:
-        """Raises NotFound, and Forbidden where the caller may not read it."""
+        """Return a dashboard. Raises NotFound, and Forbidden if the caller may not read it."""
         async with self._database.connection() as connection:
             found = await resources.get_many(connection, DASHBOARD, caller.namespace, [uid])
         if not found:
@@ -71,7 +71,7 @@ class Dashboards:
         return found[0]
 
     async def name_of(self, caller: Identity, number: int) -> str:
-        """The uid of the dashboard with a number. Raises NotFound."""
+        """Return the uid of the dashboard with this number. Raises NotFound."""
         async with self._database.connection() as connection:
             name = await titles.name_by_number(connection, DASHBOARD, caller.org_id, number)
         if name is None:
@@ -79,7 +79,7 @@ class Dashboards:
         return name
 
     async def folder_of(self, caller: Identity, stored: StoredObject) -> StoredObject | None:
-        """The folder that a dashboard lies in; None at the root, and where the caller may not read it."""
+        """Return the folder of a dashboard; None at the root, or if the caller may not read the folder."""
         if not stored.folder:
             return None
         async with self._database.connection() as connection:
@@ -88,10 +88,10 @@ class Dashboards:
         return next((folder for folder in found if view.may(FOLDER.actions["get"], FOLDER, folder.name, folder.folder)), None)
 
     async def save(self, context: WriteContext, request: SaveRequest) -> StoredObject:
-        """Makes or replaces a dashboard.
+        """Create or replace a dashboard and return it.
 
-        Raises BadRequest for a title or uid against the rules, NotFound for an unknown folder or number, Forbidden for what the caller
-        may not change or a repository manages, VersionMismatch, and QuotaReached.
+        Raises BadRequest for an invalid title or uid, NotFound for an unknown folder or number, Forbidden without permission or if
+        a repository manages the dashboard, VersionMismatch, and QuotaReached.
         """
         caller, context = context.identity, replace(context, event=SAVE)
         async with self._database.connection() as connection:
@@ -108,25 +108,25 @@ class Dashboards:
         made = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=request.message)
         try:
             return await self._writer.create(made, context, size=request.size)
-        except AlreadyExists:  # by somebody else, meanwhile
+        except AlreadyExists:  # another client created it after the check
             return await self._replace(context, made.name, request, folder)
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
-        """Answers what was removed. Raises NotFound, and Forbidden for what the caller may not remove or a repository manages."""
+        """Delete a dashboard and return it. Raises NotFound, and Forbidden without permission or if a repository manages it."""
         try:
             return (await self._writer.delete(DASHBOARD, context.identity.namespace, uid, context)).stored
         except NotFound as error:
             raise not_found() from error
 
     async def versions(self, stored: StoredObject, *, before: int | None, limit: int) -> Sequence[StoredVersion]:
-        """Without their bodies, the newest first."""
+        """Return versions without their bodies, the newest first."""
         async with self._database.connection() as connection:
             return await histories.versions(connection, stored.uid, before=before, limit=limit)
 
     async def version(self, stored: StoredObject, generation: int) -> StoredVersion:
-        """Raises NotFound."""
+        """Return one version. Raises NotFound."""
         async with self._database.connection() as connection:
             found = await histories.version(connection, stored.uid, generation) if 0 < generation < 2**63 else None
         if found is None:
@@ -134,7 +134,7 @@ class Dashboards:
         return found
 
     async def restore(self, context: WriteContext, stored: StoredObject, generation: int) -> StoredObject:
-        """Makes an older version the newest again; its folder and everything beside the body stay. Raises NotFound."""
+        """Make an older body the newest again. The folder and other metadata are kept. Raises NotFound."""
         version = await self.version(stored, generation)
         spec = await run_sized(len(version.spec), partial(read_json, version.spec))
 
@@ -152,9 +152,10 @@ class Dashboards:
         return (await self._writer.update(DASHBOARD, context.identity.namespace, stored.name, change, context)).stored
 
     async def restore_deleted(self, context: WriteContext, uid: str, folder_uid: str | None) -> StoredObject:
-        """Makes a dashboard again that was deleted, of several the last; it goes on where it was. ``folder_uid`` None: in its old folder.
+        """Restore a deleted dashboard with its history; of several with this uid the latest.
 
-        Raises NotFound for it or its folder, AlreadyExists where another has its uid by now, Forbidden, and QuotaReached.
+        Without ``folder_uid`` it returns to its old folder. Raises NotFound for the dashboard or the folder, AlreadyExists if
+        another dashboard has its uid now, Forbidden, and QuotaReached.
         """
         caller, context = context.identity, replace(context, event=RESTORE)
         mine = deleter_of(caller)
@@ -162,7 +163,7 @@ class Dashboards:
             found = await histories.list_trash(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
             if not found:
                 raise not_found()
-            last = max(found, key=lambda stored: stored.resource_version)  # one had gone before the next was made
+            last = max(found, key=lambda stored: stored.resource_version)  # the latest of several deleted dashboards with this uid
             version = await histories.version(connection, last.uid, last.generation)
             folder = await common.find_folder(connection, caller.org_id, last.folder or "" if folder_uid is None else folder_uid, None)
         if version is None:
@@ -192,11 +193,12 @@ class Dashboards:
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown dashboard."""
     return NotFound("Dashboard not found")
 
 
 def _body(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """What is stored: of a classic body without what the store says itself."""
+    """Return the body to store: a classic body without the members that the store sets."""
     is_layout = DASHBOARD.extract(spec).layout
     return {key: value for key, value in spec.items() if is_layout or key not in _KEPT_BY_THE_STORE}
 

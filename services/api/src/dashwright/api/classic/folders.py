@@ -1,4 +1,4 @@
-"""Folders as the classic API makes, changes, moves and removes them, by the rules of the resource API."""
+"""Folders in the classic API: create, change, move and delete, by the rules of the resource API."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -9,6 +9,7 @@ import orjson
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
+from dashwright.api.classic.common import VersionMismatch
 from dashwright.api.domain.access.view import View
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
@@ -17,36 +18,30 @@ from dashwright.api.stores import access, titles
 from dashwright.api.stores import folders as tree
 from dashwright.api.stores.folders import KindCount
 from dashwright.common.database.pool import Database
-from dashwright.common.errors import AlreadyExists, BadRequest, NotFound, PreconditionFailed
+from dashwright.common.errors import AlreadyExists, BadRequest, NotFound
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
+_CHANGED: Final = "the folder has been changed by someone else"
 _ROOT: Final = frozenset({"", "general"})
-
-
-class VersionMismatch(PreconditionFailed):
-    """The folder is there already, and not in the version that the caller means to replace."""
-
-    def __init__(self) -> None:
-        super().__init__("the folder has been changed by someone else")
 
 
 @dataclass(frozen=True, slots=True)
 class FolderDetails:
-    """A folder with what is known around it, for one caller."""
+    """A folder with its surroundings, as one caller sees it."""
 
     stored: StoredObject
     view: View
     #: Folders above that the caller may read, the highest first.
     above: Sequence[StoredObject]
-    #: Those of all these folders that have rules of access of their own.
+    #: Uids of these folders that have access rules of their own.
     guarded: frozenset[uuid.UUID]
 
 
 class Folders:
-    """The folders of the caller's organization, by their uid. What the caller may not do with one is Forbidden, in every method."""
+    """The folders of a caller's current organization, by their uid. Every method raises Forbidden without permission."""
 
     def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
@@ -54,7 +49,7 @@ class Folders:
         self._writer = writer
 
     async def get(self, caller: Identity, uid: str) -> FolderDetails:
-        """Raises NotFound."""
+        """Return a folder. Raises NotFound."""
         details = await self.details(caller, uid)
         action, stored = FOLDER.actions["get"], details.stored
         if not details.view.may(action, FOLDER, stored.name, stored.folder):
@@ -62,7 +57,7 @@ class Folders:
         return details
 
     async def details(self, caller: Identity, uid: str) -> FolderDetails:
-        """The same for who has just written it, and may write what they may not read. Raises NotFound."""
+        """Return a folder that the caller has just written and may not be able to read. Raises NotFound."""
         view = await self._policy.view(caller, caller.namespace)
         async with self._database.connection() as connection:
             way = await tree.ancestors(connection, caller.namespace, uid)
@@ -74,7 +69,7 @@ class Folders:
         return FolderDetails(found[uid], view, [found[name] for name in names if name in found], guarded)
 
     async def name_of(self, caller: Identity, number: int) -> str:
-        """The uid of the folder with a number. Raises NotFound."""
+        """Return the uid of the folder with this number. Raises NotFound."""
         async with self._database.connection() as connection:
             name = await titles.name_by_number(connection, FOLDER, caller.org_id, number)
         if name is None:
@@ -82,14 +77,16 @@ class Folders:
         return name
 
     async def counts(self, caller: Identity, uid: str) -> Sequence[KindCount]:
-        """What lies in a folder, at any depth. Raises NotFound."""
+        """Return the number of objects in a folder at any depth, by kind. Raises NotFound."""
         await self.get(caller, uid)
         async with self._database.connection() as connection:
             return await tree.counts(connection, caller.namespace, uid)
 
     async def create(self, context: WriteContext, uid: str, title: str, description: str, parent: str) -> StoredObject:
-        """Raises BadRequest for a title or uid against the rules and for a place too deep, NotFound for the parent, VersionMismatch for a
-        taken uid.
+        """Create a folder and return it.
+
+        Raises BadRequest for an invalid title or uid and for too many levels, NotFound for the parent, VersionMismatch for a used
+        uid.
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
@@ -97,14 +94,17 @@ class Folders:
         try:
             return await self._writer.create(made, context)
         except AlreadyExists as error:
-            raise VersionMismatch from error
+            raise VersionMismatch(_CHANGED) from error
         except NotFound as error:
             raise not_found() from error
 
     async def change(
         self, context: WriteContext, uid: str, title: str | None, description: str | None, *, version: int | None, overwrite: bool
     ) -> StoredObject:
-        """None leaves what is there. Raises NotFound, BadRequest, and VersionMismatch where neither version nor ``overwrite`` fits."""
+        """Change title and description; None keeps the stored one.
+
+        Raises NotFound, BadRequest, and VersionMismatch if the version differs and ``overwrite`` is not set.
+        """
         if title is not None:
             _check_title(title)
         given = {"title": title, "description": description}
@@ -112,13 +112,13 @@ class Folders:
 
         def changed(stored: StoredObject) -> DesiredObject:
             if not overwrite and version != stored.generation:
-                raise VersionMismatch
+                raise VersionMismatch(_CHANGED)
             return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec) | members, folder=stored.folder or "")
 
         return await self._update(context, uid, changed)
 
     async def move(self, context: WriteContext, uid: str, parent: str) -> StoredObject:
-        """Raises NotFound for either folder, and BadRequest for a place below itself or too deep."""
+        """Move a folder. Raises NotFound for either folder, and BadRequest for a place inside itself or too many levels."""
 
         def moved(stored: StoredObject) -> DesiredObject:
             return common.replacement(stored, FOLDER.version, orjson.loads(stored.spec), folder=_place(parent))
@@ -126,7 +126,7 @@ class Folders:
         return await self._update(context, uid, moved)
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
-        """Removes a folder with everything inside; answers it. Raises NotFound, and Forbidden where a repository manages any of it."""
+        """Delete a folder with its content and return it. Raises NotFound, and Forbidden if a repository manages any of it."""
         try:
             return (await self._writer.delete(FOLDER, context.identity.namespace, uid, context, cascade=True)).stored
         except NotFound as error:
@@ -140,11 +140,12 @@ class Folders:
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown folder."""
     return NotFound("folder not found")
 
 
 def _place(parent: str) -> str:
-    """A folder as an object names it: the root is nothing."""
+    """Return a folder's name as objects store it; the root is an empty text."""
     return "" if parent in _ROOT else parent
 
 

@@ -1,4 +1,4 @@
-"""Library panels as the classic API makes, changes and removes them: under a name that people see, beside the panel's own title."""
+"""Library panels in the classic API: create, change and delete, under a name in addition to the panel's title."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,36 +19,37 @@ from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
 PANEL: Final = 1
-"""The kind of library element that there is."""
+"""The only kind of library element."""
 
 _TAKEN: Final = "library element with that name or UID already exists"
 
 
 @dataclass(frozen=True, slots=True)
 class ElementRequest:
-    """A library panel to make, or what is to be changed of one: then None leaves a thing as it is.
-
-    The folder is named by uid, or else by number; ``size`` is how many bytes it came in.
-    """
+    """A library panel to create or change. For a change, None keeps the stored value."""
 
     name: str | None
     kind: int
     model: Mapping[str, Any] | None
+    #: None: use ``folder_number``.
     folder_uid: str | None
     folder_number: int | None
+    #: Bytes of the request.
     size: int
 
 
 class LibraryElements:
+    """The library panels of a caller's current organization."""
+
     def __init__(self, database: Database, policy: AccessPolicy, writer: Writer) -> None:
         self._database = database
         self._policy = policy
         self._writer = writer
 
     async def create(self, context: WriteContext, uid: str, request: ElementRequest) -> str:
-        """Answers the uid, which is made up where it is empty.
+        """Create a panel and return its uid, which is generated if it is empty.
 
-        Raises BadRequest for what is no panel with a name, and where name or uid are taken; NotFound for an unknown folder, and Forbidden.
+        Raises BadRequest for a missing name or model and for a name or uid in use, NotFound for an unknown folder, and Forbidden.
         """
         _check(request)
         if not request.name or request.model is None:
@@ -67,7 +68,7 @@ class LibraryElements:
             raise BadRequest(_TAKEN) from error
 
     async def change(self, context: WriteContext, uid: str, request: ElementRequest, version: int) -> None:
-        """Raises what ``create`` does, NotFound for an unknown element, and PreconditionFailed where it has another version by now."""
+        """Change a panel. Raises what ``create`` raises, NotFound for an unknown panel, and PreconditionFailed for another version."""
         _check(request)
         namespace = context.identity.namespace
         view = await self._policy.view(context.identity, namespace)
@@ -95,7 +96,7 @@ class LibraryElements:
         )
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
-        """Answers what was removed. Raises NotFound, and Forbidden for one that dashboards show."""
+        """Delete a panel and return it. Raises NotFound, and Forbidden if dashboards show it."""
         async with self._database.connection() as connection:
             if await resources.version(connection, LIBRARY_PANEL, context.identity.namespace, uid) is None:
                 raise not_found()
@@ -103,11 +104,12 @@ class LibraryElements:
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown element."""
     return NotFound("library element could not be found")
 
 
 def _demand(view: View, context: WriteContext, verb: str, name: str, folder: str | None) -> None:
-    """Before anything is told of other elements: whether a name is taken is for who may write there."""
+    """Raise Forbidden without permission, before the name is checked: only writers may learn which names are in use."""
     demand(view, LIBRARY_PANEL.actions[verb], LIBRARY_PANEL, name, folder or None, login=context.identity.login)
 
 
@@ -117,7 +119,7 @@ def _check(request: ElementRequest) -> None:
 
 
 async def _check_name(connection: Connection, context: WriteContext, name: str, folder: str, uid: str) -> None:
-    """Raises BadRequest where another element in the folder has the name. Two that come at once may both have it."""
+    """Raise BadRequest if another element in the folder has the name. Two concurrent requests can both succeed."""
     looked_for = library_elements.ElementQuery(context.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
     if (await library_elements.search(connection, looked_for, limit=1, offset=0)).total:
         raise BadRequest(_TAKEN)

@@ -1,4 +1,4 @@
-"""``GET /d/{uid}``: a page for people that shows a dashboard, and what every page that shows one is made of."""
+"""``GET /d/{uid}``: an HTML page that shows a dashboard, and the parts of every page that shows one."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -24,20 +24,20 @@ _log = structlog.get_logger()
 
 CONTENT: Final = Content(str, ("text/html",))
 QUERY: Final = {
-    "from": "where the time range begins; by default the dashboard's own",
-    "to": "where it ends",
+    "from": "start of the time range; by default the dashboard's own",
+    "to": "end of the time range",
     "theme": "light or dark (the default)",
 }
 
 
 def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
-    """Takes the right to read the dashboard, and for the picture that to query data sources."""
+    """Return the routes of the page. It needs permission to read the dashboard, and for the picture to query data sources."""
 
     async def show(call: Call) -> Response:
         drawing, uid = drawing_of(call), call.parameters["uid"]
         try:
             stored = await dashboards.get(call.identity, uid)
-        except Forbidden as error:  # a page for people tells nobody of what they may not see
+        except Forbidden as error:  # pages do not reveal dashboards that the user may not see
             raise not_found() from error
         drawn = await draw_or_reason(call.identity, stored.spec, drawing, drawings)
         return page(stored.title or uid, f"{uid}, version {stored.generation}", drawn)
@@ -61,7 +61,7 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
 
 
 async def draw_or_reason(caller: Identity, spec: str, drawing: PictureOptions, drawings: PictureClient) -> Picture | str:
-    """The picture of the dashboard whose JSON is ``spec``, or why there is none."""
+    """Return the picture of the dashboard whose JSON is ``spec``, or the reason why it cannot be drawn."""
     try:
         return await drawings.draw(spec, drawing, query_context(caller))
     except DashwrightError as error:
@@ -72,9 +72,9 @@ async def draw_or_reason(caller: Identity, spec: str, drawing: PictureOptions, d
 def page(
     title: str, where: str, drawn: Picture | str, problems: Sequence[str] = (), advice: Mapping[str, Sequence[str]] | None = None
 ) -> Response:
-    """Return the page. All are plain texts; ``where`` says which dashboard it is, ``advice`` are groups of remarks by their names.
+    """Return the page. All arguments are plain text; ``where`` names the dashboard, ``advice`` has remarks by group.
 
-    The page has no script and loads nothing: the picture is in it. Problems are above it, advice below.
+    The page has no script and loads nothing: the picture is embedded. Problems are above it, advice below.
     """
     body = (
         f'<p class="quiet">{escape(where)}</p>{_problem_list(problems)}{_picture_html(drawn, escape(title))}{_advice_groups(advice or {})}'

@@ -22,7 +22,7 @@ PICTURE_HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
     "X-Content-Type-Options": "nosniff",
 }
-"""What is in an SVG is never run, whoever opens it."""
+"""Headers that keep browsers from running scripts in an SVG."""
 
 PICTURE: Final = Content(BINARY, (media.PNG, media.SVG))
 _PANEL: Final = "panel-"
@@ -31,7 +31,11 @@ _TEXTS: Final = ("from", "to", "theme", "format", "title")
 
 
 def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
-    """Who may read the dashboard and query data sources may see it drawn; a panel of what they may not query says so."""
+    """Return the routes of pictures.
+
+    They need permission to read the dashboard and to query data sources. A panel without permission for its data source says
+    so.
+    """
 
     async def draw(call: Call) -> Response:
         drawing = drawing_of(call)
@@ -59,24 +63,25 @@ def routes(dashboards: Dashboards, drawings: PictureClient) -> list[Route]:
 
 
 def query_context(caller: Identity) -> QueryContext:
-    """Whose data sources a picture may query, and which. Raises Forbidden where the caller may query none."""
+    """Return whose data sources a picture may query, and which. Raises Forbidden if the caller may query none."""
     if not caller.holds(QUERY):
         raise permission_denied(QUERY)
     return QueryContext(org_id=caller.org_id, uids=uids_of(caller), readable=readable_by(caller))
 
 
 def picture_response(picture: Picture) -> Response:
+    """Return the response with a picture."""
     return Response(200, picture.body, picture.media_type, {**PICTURE_HEADERS, "Cache-Control": "private, max-age=60"})
 
 
 def drawing_of(call: Call) -> PictureOptions:
-    """Raises BadRequest that names the parameter."""
+    """Return the drawing that a query describes. Raises BadRequest, naming the parameter."""
     query = call.query
     wanted: dict[str, object] = {name: query[name] for name in _TEXTS if query.get(name)}
     for name, member in _NUMBERS.items():
         if given := query.get(name):
             wanted[member] = _number(name, given.removeprefix(_PANEL) if name == "panelId" else given)
-    if wanted.get("height") == -1:  # as high as it is
+    if wanted.get("height") == -1:  # -1 asks for the natural height
         del wanted["height"]
     try:
         return PictureOptions.model_validate(wanted)
@@ -93,13 +98,13 @@ def _number(name: str, given: str) -> float:
 
 
 _QUERY: Final = {
-    "from": "where the time range begins, such as now-6h; by default the dashboard's own",
-    "to": "where it ends, such as now",
+    "from": "start of the time range, such as now-6h; by default the dashboard's own",
+    "to": "end of the time range, such as now",
     "width": "pixels, 200 to 3000, by default 1000",
     "height": "pixels; by default, and for -1, as many as the panels take",
     "theme": "light or dark (the default)",
     "format": "png (the default) or svg",
-    "scale": "how many pixels of a PNG there are for one, 1 to 3",
+    "scale": "pixels of a PNG for each pixel of the picture, 1 to 3",
     "panelId": "the one panel to draw, such as 4 or panel-4",
     "title": "a title instead of the dashboard's",
 }

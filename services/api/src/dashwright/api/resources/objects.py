@@ -12,6 +12,7 @@ from dashwright.api.resources.writing.admission import require_texts
 from dashwright.api.resources.writing.desired_object import MODIFIED, DesiredObject, Preconditions, conflict_error
 from dashwright.common.document import check_depth, read_json, read_shallow, write_json
 from dashwright.common.errors import BadRequest, Cause, Invalid
+from dashwright.common.json_shapes import member_at
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
@@ -134,7 +135,7 @@ def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name
 
 def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
-    fixed = {path: _member(tree, path) for path in _FIXED}
+    fixed = {path: member_at(tree, *path) for path in _FIXED}
     tree = patch(tree)
     try:
         check_depth(tree)
@@ -142,7 +143,7 @@ def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObjec
         raise BadRequest(error.message) from error
     if not isinstance(tree, dict) or not isinstance(tree.get("metadata"), dict):
         raise BadRequest(f"the patched {stored.kind.kind} is not an object with metadata; patch single members")
-    if changed := [path for path, value in fixed.items() if _member(tree, path) != value]:
+    if changed := [path for path, value in fixed.items() if member_at(tree, *path) != value]:
         causes = [
             Cause(".".join(path), "FieldValueInvalid", f"Invalid value: {_value_text(tree, path)}: field is immutable") for path in changed
         ]
@@ -155,14 +156,8 @@ def _check_version(preconditions: Preconditions, stored: StoredObject) -> None:
         raise conflict_error(stored.kind, stored.name, MODIFIED)
 
 
-def _member(tree: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        tree = tree.get(key) if isinstance(tree, dict) else None
-    return tree
-
-
 def _value_text(tree: Any, path: tuple[str, ...]) -> str:
-    return write_json(_member(tree, path)).decode()[:200]
+    return write_json(member_at(tree, *path)).decode()[:200]
 
 
 def _desired_object(

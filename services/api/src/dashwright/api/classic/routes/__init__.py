@@ -1,1 +1,1 @@
-"""Routes of the classic API of dashboards, folders, library elements and annotations."""
+"""Routes of the classic API, a module for each area."""

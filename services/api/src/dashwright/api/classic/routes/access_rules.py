@@ -1,4 +1,4 @@
-"""Rules of access on folders and dashboards: as lists of the classic API, and one by one under ``/api/access-control``."""
+"""Access rules of folders and dashboards: as lists of the classic API, and one by one under ``/api/access-control``."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, get_args
@@ -30,7 +30,7 @@ _ROLES: Final = {role.value: role for role in Role if role is not Role.NONE}
 
 
 class PermissionItem(ClassicBody):
-    """One of userId, teamId and role, and what they may do: 1 view, 2 edit, 4 admin."""
+    """One of userId, teamId and role, and its permission: 1 view, 2 edit, 4 admin."""
 
     user_id: int = 0
     team_id: int = 0
@@ -39,22 +39,28 @@ class PermissionItem(ClassicBody):
 
 
 class PermissionItems(ClassicBody):
+    """All rules of an object."""
+
     items: list[PermissionItem]
 
 
 class GivenPermission(ClassicBody):
-    """``View``, ``Edit``, ``Admin``; nothing takes the permission away."""
+    """``View``, ``Edit`` or ``Admin``; an empty text removes the permission."""
 
     permission: Text = ""
 
 
 class HolderPermission(GivenPermission):
+    """The permission of one user, team or role."""
+
     user_id: int = 0
     team_id: int = 0
     built_in_role: Text = ""
 
 
 class HolderPermissions(ClassicBody):
+    """Permissions to set in one request."""
+
     permissions: list[HolderPermission]
 
 
@@ -62,7 +68,7 @@ Handle = Callable[[Call], Awaitable[Response]]
 
 
 class _Handlers:
-    """Of one kind of object."""
+    """Handlers for one kind of object."""
 
     def __init__(self, permissions: Permissions, kind: Kind) -> None:
         self._permissions = permissions
@@ -111,11 +117,12 @@ class _Handlers:
         return message_response("Permission removed" if level is Level.NONE else "Permission updated")
 
     def _key(self, call: Call) -> tuple[str, int | None]:
-        """The name and the number that the path has: one of them."""
+        """Return the name and the number in the path; one of them is given."""
         return ("", call.integer("id", "id is invalid")) if "id" in call.parameters else (call.parameters["uid"], None)
 
 
 def routes(permissions: Permissions) -> list[Route]:
+    """Return the routes of the access rules of folders and dashboards."""
     return [route for kind in GUARDED for route in (*_classic(kind, permissions), *_control(kind, permissions))]
 
 
@@ -126,7 +133,7 @@ _CLASSIC_PLACES: Final = {
         ("/api/dashboards/id/{id}", "getDashboardPermissionsListByID", "updateDashboardPermissionsByID"),
     ],
 }
-"""Where the classic rules of access to a kind are, and the ids of the operations that list and replace them."""
+"""Paths of the classic access rules by kind, with the ids of the operations that list and replace them."""
 
 
 def _classic(kind: Kind, permissions: Permissions) -> list[Route]:
@@ -186,7 +193,7 @@ def _needs(kind: Kind) -> tuple[Permission, Permission]:
 
 def _rule(user_id: int, team_id: int, role: str, level: Level) -> Rule:
     if sum(map(bool, (user_id, team_id, role))) != 1:
-        raise BadRequest("each permission is of one user, one team or one role: give one of userId, teamId and the role")
+        raise BadRequest("each permission belongs to one user, one team or one role: give one of userId, teamId and the role")
     return Rule(level, user_id, team_id, _role(role) if role else None)
 
 
@@ -199,19 +206,19 @@ def _role(name: str) -> Role:
 
 def _level(number: int) -> Level:
     if number not in (Level.VIEW, Level.EDIT, Level.ADMIN):
-        raise BadRequest(f"permission {number} is none: give 1 (view), 2 (edit) or 4 (admin)")
+        raise BadRequest(f"permission {number} is unknown: give 1 (view), 2 (edit) or 4 (admin)")
     return Level(number)
 
 
 def _named_level(name: str) -> Level:
     level = _LEVELS.get(name)
     if level is None:
-        raise BadRequest(f"permission {name[:40]!r} is none: give View, Edit, Admin or nothing")
+        raise BadRequest(f"permission {name[:40]!r} is unknown: give View, Edit, Admin or nothing")
     return level
 
 
 def _number(call: Call, parameter: str, what: str) -> int:
-    """A number of the path. One that nobody can have is as good as one that nobody has."""
+    """Return a number of the path. A number that no object can have is reported like an unknown one."""
     number = parse_integer(call.parameters[parameter])
     if not number:
         raise BadRequest(f"{what} not found")

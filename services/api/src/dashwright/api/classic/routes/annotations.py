@@ -36,7 +36,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "annotations"
 _LIMIT: Final = 512 * 1024
-"""Bytes of a body: a text and its data, each character escaped."""
+"""Bytes of a body: a text and its data with each character escaped."""
 
 _PAGE: Final = 100
 _LARGEST_PAGE: Final = 1000
@@ -44,16 +44,16 @@ _NOT_SAVED: Final = "Failed to save annotation"
 _NOT_UPDATED: Final = "Failed to update annotation"
 _NO_GRAPHITE: Final = "Failed to save Graphite annotation"
 _QUERY: Final = {
-    "from": "Unix milliseconds; beside to: what is not over by then",
-    "to": "Unix milliseconds; beside from: what has begun by then",
+    "from": "Unix milliseconds; with to: annotations that end after this time",
+    "to": "Unix milliseconds; with from: annotations that begin before this time",
     "userId": "whose",
-    "alertId": "of an alert rule; there are none",
+    "alertId": "of an alert rule; matches nothing",
     "dashboardUID": "of this dashboard",
     "dashboardId": "the same by number",
     "panelId": "of this panel",
     "tags": "with this tag; may be repeated: with all of them",
     "matchAny": "true: with one of the tags",
-    "type": "annotation, or alert: there are none of those",
+    "type": "annotation, or alert, which matches nothing",
     "limit": "at most 1000; 100",
 }
 _NUMBERS: Final = ("from", "to", "userId", "alertId", "dashboardId", "panelId", "limit")
@@ -62,7 +62,10 @@ _Data = dict[str, Any] | None
 
 
 class PostAnnotationCommand(ClassicBody):
-    """Without a dashboard it is one of the organization. Times are Unix milliseconds, without any it is of now."""
+    """A new annotation. Without a dashboard it belongs to the organization.
+
+    Times are Unix milliseconds; without any it is now.
+    """
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
     dashboard_id: Number = 0
@@ -75,7 +78,7 @@ class PostAnnotationCommand(ClassicBody):
 
 
 class AnnotationChange(ClassicBody):
-    """Times and ``data`` that are not given stay."""
+    """A change of an annotation. Times and ``data`` that are not given are kept."""
 
     time: Number = 0
     time_end: Number = 0
@@ -85,7 +88,7 @@ class AnnotationChange(ClassicBody):
 
 
 class GraphiteEvent(ClassicBody):
-    """``when`` is in Unix seconds; ``tags`` may be one text with blanks between."""
+    """An annotation as Graphite sends it. ``when`` is in Unix seconds; ``tags`` may be one text with blanks between tags."""
 
     what: Text = ""
     when: Annotated[Number, Field(ge=-(2**53), le=2**53)] = 0
@@ -94,7 +97,7 @@ class GraphiteEvent(ClassicBody):
 
 
 class PanelOrOne(ClassicBody):
-    """All of a panel of a dashboard, or one."""
+    """The annotations to delete: all of a panel, or one."""
 
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
     dashboard_id: Number = 0
@@ -203,7 +206,7 @@ def _content(time: int, time_end: int, text: str | None, tags: list[str] | None,
 
 
 def _encoded(annotation: Annotation) -> bytes:
-    """With its data as it is stored."""
+    """Return an annotation as JSON, with its data as stored."""
     head = AnnotationHead(
         id=annotation.id,
         dashboard_id=annotation.dashboard_number,
@@ -224,6 +227,7 @@ def _encoded(annotation: Annotation) -> bytes:
 
 
 def routes(annotations: Annotations) -> list[Route]:
+    """Return the routes of annotations."""
     handlers = _Handlers(annotations)
     path = "/api/annotations"
     one = f"{path}/{{annotation_id}}"

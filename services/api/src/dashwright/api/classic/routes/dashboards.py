@@ -1,4 +1,4 @@
-"""``/api/dashboards``: save a dashboard whole, read and remove one by its uid."""
+"""``/api/dashboards``: save a whole dashboard, read and delete one by its uid."""
 
 from functools import partial
 from typing import Any, Final
@@ -6,8 +6,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.common import MANAGER
-from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest, VersionMismatch
+from dashwright.api.classic.common import MANAGER, VersionMismatch
+from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
 from dashwright.api.classic.routes.exact_json import Number, parse_exact
 from dashwright.api.classic.routes.provenance import provenance
 from dashwright.api.domain.events import event_of
@@ -36,16 +36,17 @@ _PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
 
 
 class MetaBody(ClassicBody):
-    """What an answer of ``GET`` says of the dashboard's folder, sent back."""
+    """The folder in the ``meta`` member that a GET returned."""
 
     folder_uid: Text = ""
     folder_id: Number | None = None
 
 
 class DashboardBody(ClassicBody):
-    """``dashboard`` is the dashboard's JSON, with ``uid`` or ``id`` and ``version`` where it is to be replaced.
+    """A dashboard to save.
 
-    The folder is the first that is given of ``folder_uid``, ``folder_id`` and those of ``meta``.
+    ``dashboard`` is its JSON, with ``uid`` or ``id`` and ``version`` to replace a stored one. The folder is the first that is
+    given of ``folder_uid``, ``folder_id`` and those of ``meta``.
     """
 
     dashboard: dict[str, Any]
@@ -58,13 +59,13 @@ class DashboardBody(ClassicBody):
 
 
 class TakeBackBody(ClassicBody):
-    """Without a folder, the one that it was in."""
+    """The folder to restore into; without one, the previous folder."""
 
     folder_uid: Text | None = None
 
 
 class _Identity(ClassicBody):
-    """What a dashboard's JSON says of its own identity."""
+    """The identity in a dashboard's JSON."""
 
     uid: Text = ""
     id: Number = 0
@@ -106,13 +107,13 @@ class _Handlers:
     async def _meta(self, call: Call, stored: StoredObject) -> DashboardMeta:
         caller, title = call.identity, stored.title
         folder = await self._dashboards.folder_of(caller, stored)
-        told = await provenance(self._database, stored)
+        origin = await provenance(self._database, stored)
         async with self._database.connection() as connection:
             can_change = await is_editable(connection, stored)
             marks = await titles.marks(connection, caller.user_id if caller.kind is Caller.USER else 0, caller.org_id, stored)
         can = access(await self._policy.view(caller, caller.namespace), caller, stored, is_editable=can_change)
         folder_title = folder.title if folder is not None else "" if stored.folder else "General"
-        annotations = told.annotations
+        annotations = origin.annotations
         return DashboardMeta(
             can_save=can.can_save,
             can_edit=can.can_edit,
@@ -123,10 +124,10 @@ class _Handlers:
             annotations_permissions=can.annotations_permissions,
             slug=slug_of(title),
             url=dashboard_url(stored.name, title),
-            created=told.created,
-            updated=told.updated,
-            updated_by=told.updated_by,
-            created_by=told.created_by,
+            created=origin.created,
+            updated=origin.updated,
+            updated_by=origin.updated_by,
+            created_by=origin.created_by,
             version=stored.generation,
             has_acl=marks.has_rules,
             api_version=stored.stored_version,
@@ -140,6 +141,7 @@ class _Handlers:
 
 
 def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> list[Route]:
+    """Return the routes that save, read, delete and restore dashboards."""
     handlers = _Handlers(database, policy, dashboards)
     one = "/api/dashboards/uid/{uid}"
     save = Operation(
@@ -170,11 +172,12 @@ def routes(database: Database, policy: AccessPolicy, dashboards: Dashboards) -> 
 
 
 def write_context(call: Call) -> WriteContext:
-    """The caller, as who they own what they write by this API."""
+    """Return the context of a write by this API."""
     return WriteContext(call.identity, call.actor, manager=MANAGER, created=200)
 
 
 def saved_response(stored: StoredObject) -> Response:
+    """Return the response to a save."""
     return json_response(
         DashboardSaved(
             id=stored.number,
@@ -189,7 +192,7 @@ def saved_response(stored: StoredObject) -> Response:
 
 
 def body_of(stored: StoredObject, spec: str, generation: int) -> bytes:
-    """The dashboard's JSON as this API shows it, with ``id``, ``uid`` and ``version``."""
+    """Return the dashboard's JSON with ``id``, ``uid`` and ``version``, as this API shows it."""
     known = {"id": stored.number, "uid": stored.name, "version": generation}
     return write_json(read_json(spec) | known)
 
@@ -203,10 +206,10 @@ def _encode(meta: DashboardMeta, stored: StoredObject) -> bytes:
 
 
 def _read(body: bytes) -> SaveRequest:
-    """Raises BadRequest."""
+    """Return the dashboard to save. Raises BadRequest."""
     given = parse_exact(body, DashboardBody)
     if given.is_folder:
-        raise BadRequest("a folder is not saved as a dashboard; use /api/folders")
+        raise BadRequest("a folder cannot be saved as a dashboard; use /api/folders")
     try:
         itself = _Identity.model_validate({name: given.dashboard.get(name) for name in _Identity.model_fields})
     except ValidationError as error:

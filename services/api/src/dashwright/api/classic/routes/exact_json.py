@@ -1,4 +1,4 @@
-"""Bodies of the classic API that hold JSON to be kept: their numbers stay as they were sent."""
+"""Bodies of the classic API with JSON to be stored: numbers in them are kept as they were sent."""
 
 from typing import Annotated, Any, TypeVar
 
@@ -21,7 +21,7 @@ Number = Annotated[int, BeforeValidator(_as_integer), Field(ge=-(2**63), lt=2**6
 
 
 def parse_exact(body: bytes, model: type[Model]) -> Model:
-    """The body as an object of ``model``, with the numbers in its trees as they were sent. Raises BadRequest."""
+    """Return the body as an object of ``model``, with the numbers in its trees as they were sent. Raises BadRequest."""
     try:
         tree = read_shallow(body.decode())
         return model.model_validate(tree)

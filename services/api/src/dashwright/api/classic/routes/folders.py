@@ -1,4 +1,4 @@
-"""``/api/folders``: list, make, read, change, move and remove folders by their uid, and count what lies in them."""
+"""``/api/folders``: list, create, read, change, move and delete folders by their uid, and count their content."""
 
 from typing import Any, Final
 
@@ -6,7 +6,8 @@ import orjson
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
-from dashwright.api.classic.folders import FolderDetails, Folders, VersionMismatch
+from dashwright.api.classic.common import VersionMismatch
+from dashwright.api.classic.folders import FolderDetails, Folders
 from dashwright.api.classic.routes.provenance import Provenance, abilities_on, provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import View, actions_of
@@ -34,6 +35,8 @@ MOVE: Final = event_of(FOLDER, "move")
 
 
 class CreateFolderCommand(ClassicBody):
+    """A folder to create."""
+
     uid: Text = ""
     title: Text = ""
     description: Text = ""
@@ -41,7 +44,7 @@ class CreateFolderCommand(ClassicBody):
 
 
 class ChangedFolder(ClassicBody):
-    """``version`` is the one to replace; with ``overwrite`` it is any."""
+    """A change of a folder. ``version`` is the one to replace; with ``overwrite`` any version is replaced."""
 
     title: Text | None = None
     description: Text | None = None
@@ -50,7 +53,7 @@ class ChangedFolder(ClassicBody):
 
 
 class MovedFolder(ClassicBody):
-    """Nothing, or ``general``, is the root."""
+    """The new parent of a folder; an empty text or ``general`` is the root."""
 
     parent_uid: Text = ""
 
@@ -133,6 +136,7 @@ class _Handlers:
 
 
 def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[Route]:
+    """Return the routes of folders."""
     handlers = _Handlers(database, policy, folders)
     every, one = "/api/folders", "/api/folders/{uid}"
     shown, access = {200: FolderShape}, {"accesscontrol": "true: accessControl, what the caller may do with it"}
@@ -165,7 +169,7 @@ def routes(database: Database, policy: AccessPolicy, folders: Folders) -> list[R
     move = Operation(
         "moveFolder", "put a folder into another", _TAG, MovedFolder, shown, query=access, parameters=switch, errors=(404, 409)
     )
-    counts = Operation("getFolderDescendantCounts", "how much lies in a folder", _TAG, responses={200: FolderCounts}, errors=(404,))
+    counts = Operation("getFolderDescendantCounts", "the number of objects in a folder", _TAG, responses={200: FolderCounts}, errors=(404,))
     delete = Operation(
         "deleteFolder",
         "remove a folder with everything inside",
@@ -199,9 +203,9 @@ def _mismatch_response(error: VersionMismatch) -> Response:
     return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
 
 
-def _members(details: FolderDetails, stored: StoredObject, told: Provenance, org_id: int) -> dict[str, Any]:
+def _members(details: FolderDetails, stored: StoredObject, origin: Provenance, org_id: int) -> dict[str, Any]:
     """Return the members that a folder and each folder above it have."""
-    can = abilities_on(details.view, stored, is_editable=repository_of(told.annotations) is None)
+    can = abilities_on(details.view, stored, is_editable=repository_of(origin.annotations) is None)
     return {
         "id": stored.number,
         "uid": stored.name,
@@ -213,17 +217,17 @@ def _members(details: FolderDetails, stored: StoredObject, told: Provenance, org
         "can_edit": can.can_save,
         "can_admin": can.can_admin,
         "can_delete": can.can_delete,
-        "created_by": told.created_by,
-        "created": told.created,
-        "updated_by": told.updated_by,
-        "updated": told.updated,
+        "created_by": origin.created_by,
+        "created": origin.created,
+        "updated_by": origin.updated_by,
+        "updated": origin.updated,
         "version": stored.generation,
         "parent_uid": next((parent.name for parent in details.above if parent.name == stored.folder), None),
     }
 
 
 def _access_control(view: View, stored: StoredObject) -> dict[str, bool]:
-    """What the caller may do with a folder, and make in it."""
+    """Return the actions that the caller may do on a folder and in it."""
     on_it = {action for action in actions_of(FOLDER) if view.may(action, FOLDER, stored.name, stored.folder)}
     inside = {action for kind in (DASHBOARD, LIBRARY_PANEL) for action in actions_of(kind) if view.may(action, kind, "", stored.name)}
     return dict.fromkeys(sorted(on_it | inside), True)

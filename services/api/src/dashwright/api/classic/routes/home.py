@@ -1,4 +1,4 @@
-"""``/api/dashboards/home``: what the caller begins with."""
+"""``/api/dashboards/home``: the start page of a caller."""
 
 from typing import Final
 
@@ -69,7 +69,7 @@ _NEWS: Final = {
     "datasource": None,
     "gridPos": _place(12, 12, 12, 15),
     "links": [],
-    # No feed: nobody's browser is sent elsewhere.
+    # Without a feed no browser connects to another site.
     "options": {"feedUrl": ""},
 }
 _DASHBOARD: Final = {
@@ -89,10 +89,12 @@ _DASHBOARD: Final = {
     "timezone": "browser",
 }
 BUILT_IN: Final = {"meta": {**_META.model_dump(by_alias=True, exclude_none=True), "annotationsPermissions": None}, "dashboard": _DASHBOARD}
-"""The home of a caller for whom none is chosen: the panels that clients draw without a data source."""
+"""The home of a caller without a chosen one: panels that clients draw without a data source."""
 
 
 def routes(database: Database, policy: AccessPolicy) -> list[Route]:
+    """Return the route of the home dashboard."""
+
     async def home(call: Call) -> Response:
         caller = call.identity
         user_id = caller.user_id if caller.kind is Caller.USER else 0
@@ -106,7 +108,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
 
     operation = Operation(
         "getHomeDashboard",
-        "where the dashboard lies that the caller, a team of theirs or the organization chose, or an empty one",
+        "the address of the dashboard that the caller, one of its teams or the organization chose, or a built-in dashboard",
         "dashboards",
         responses={200: HomeShape | DashboardShape},
     )

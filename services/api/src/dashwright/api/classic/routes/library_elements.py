@@ -58,7 +58,7 @@ _QUERY: Final = {
 
 
 class CreateLibraryElementCommand(ClassicBody):
-    """``model`` is the panel's JSON."""
+    """A library panel to create. ``model`` is the panel's JSON."""
 
     uid: Text = ""
     name: Name = ""
@@ -69,7 +69,7 @@ class CreateLibraryElementCommand(ClassicBody):
 
 
 class ElementChange(ClassicBody):
-    """What is not given stays; ``version`` is the one that is to be changed."""
+    """A change of a library panel. Members that are not given are kept; ``version`` is the one to change."""
 
     uid: Text = ""
     name: Name = ""
@@ -177,7 +177,7 @@ class _Handlers:
         return found.elements[0]
 
     async def _encoded(self, call: Call, view: View, elements: Sequence[library_elements.ElementRow]) -> Sequence[bytes]:
-        """Each element with its body as it is stored."""
+        """Return each element as JSON, with its body as stored."""
         makers = await authors(self._database, {maker for element in elements for maker in (element.created_by, element.updated_by)})
         return [_encode(element, call.identity.org_id, view, makers) for element in elements]
 
@@ -185,8 +185,8 @@ class _Handlers:
 def _encode(element: library_elements.ElementRow, org_id: int, view: View, makers: dict[str, Author]) -> bytes:
     folder, title = element.folder, "General"
     if folder is not None:
-        is_told = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)
-        title = (element.folder_title or "") if is_told else ""
+        is_shown = view.may(FOLDER.actions["get"], FOLDER, folder, element.folder_parent)
+        title = (element.folder_title or "") if is_shown else ""
     meta = ElementMeta(
         folder_name=title,
         folder_uid=folder or "",
@@ -212,7 +212,7 @@ def _encode(element: library_elements.ElementRow, org_id: int, view: View, maker
 
 
 def _model(spec: str) -> str:
-    """Return a panel's body with its description, which is empty where the body has none."""
+    """Return a panel's body with a description, which is empty if the body has none."""
     given = orjson.loads(spec)
     if "description" in given:
         return spec
@@ -228,11 +228,12 @@ def _split(text: str) -> list[str]:
 
 
 def _numbers(text: str) -> list[int]:
-    """What is no number is left out; where nothing is left, no folder has the number."""
+    """Return the numbers in the text. If none is valid, the result matches no folder."""
     return [number for part in _split(text) if (number := parse_integer(part)) is not None] or ([-1] if text else [])
 
 
 def routes(database: Database, policy: AccessPolicy, elements: LibraryElements) -> list[Route]:
+    """Return the routes of library elements."""
     handlers = _Handlers(database, policy, elements)
     path, actions = "/api/library-elements", LIBRARY_PANEL.actions
     one = f"{path}/{{uid}}"

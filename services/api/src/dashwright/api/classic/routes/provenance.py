@@ -1,4 +1,4 @@
-"""What the classic API says of a stored object beside its body: who made and changed it, when, and what the caller may do with it."""
+"""Metadata of stored objects in the classic API: authors, times and the caller's rights."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,20 @@ from dashwright.common.stores.resources import StoredObject
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Logins and times in words, and the annotations that they come from."""
+    """Authors and times of an object."""
 
+    #: RFC 3339, as ``updated``.
     created: str
+    #: A login, as ``updated_by``.
     created_by: str
     updated: str
     updated_by: str
+    #: The annotations that this was read from.
     annotations: dict[str, str]
 
 
 class Author(NamedTuple):
-    """``number`` is 0 for whoever is not known."""
+    """The author of a change. ``number`` is 0 for an unknown one."""
 
     number: int
     login: str
@@ -37,13 +40,15 @@ class Author(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
+    """The rights of a caller on one object."""
+
     can_save: bool
     can_delete: bool
     can_admin: bool
 
 
 def abilities_on(view: View, stored: StoredObject, *, is_editable: bool) -> Abilities:
-    """What a view allows on one object, where it ``is_editable`` at all."""
+    """Return the rights that a view gives on one object. Without ``is_editable`` it cannot be changed here."""
     kind, name, folder = stored.kind, stored.name, stored.folder
     return Abilities(
         is_editable and view.may(kind.actions["update"], kind, name, folder),
@@ -53,8 +58,9 @@ def abilities_on(view: View, stored: StoredObject, *, is_editable: bool) -> Abil
 
 
 async def authors(database: Database, names: Collection[str]) -> dict[str, Author]:
-    """Those who made and changed objects, by their names in the store (``user:1``). Whoever is no user or service account any more, or
-    never was one, has that name for a login.
+    """Return authors by their names in the store (``user:1``).
+
+    A name that is not that of a user or service account becomes the login.
     """
     numbers = {name: number for name in names if (number := _number(name)) is not None}
     known: dict[int, titles.AccountName] = {}
@@ -70,14 +76,14 @@ async def provenance(database: Database, stored: StoredObject) -> Provenance:
 
 
 async def provenances(database: Database, objects: Sequence[StoredObject]) -> Sequence[Provenance]:
-    """Return the provenance of each object, in their order."""
+    """Return the provenance of each object, in the same order."""
     names = {name for stored in objects for name in _author_names(annotations_of(stored))}
     known = await authors(database, names)
     return [_provenance(stored, known) for stored in objects]
 
 
 def _author_names(annotations: Mapping[str, str]) -> tuple[str, str]:
-    """Return who made and who last changed an object, by their names in the store."""
+    """Return the names in the store of the authors who created and last changed an object."""
     maker = annotations.get(CREATED_BY, "")
     return maker, annotations.get(UPDATED_BY, maker)
 

@@ -1,4 +1,4 @@
-"""``/api/search``: dashboards and folders by title, tags, folder and stars. Whoever may read neither finds nothing."""
+"""``/api/search``: dashboards and folders by title, tags, folder and stars; and the tags of dashboards."""
 
 from datetime import timedelta
 from typing import Annotated, Final, Literal
@@ -34,7 +34,7 @@ _QUERY: Final = {
     "type": "dash-db or dash-folder",
     "dashboardUIDs": "only these; may be repeated",
     "dashboardIds": "only these; may be repeated",
-    "folderUIDs": "only what lies in these folders, general is the root; may be repeated",
+    "folderUIDs": "only objects in these folders, general is the root; may be repeated",
     "folderIds": "the same by number, 0 is the root; where only folders are asked for, also these folders themselves; may be repeated",
     "starred": "only the caller's starred dashboards",
     "deleted": "dashboards in the trash instead, for others than Admins their own; of the others query, dashboardUIDs and folderUIDs count",
@@ -67,7 +67,7 @@ Texts = Annotated[list[Text], _MANY]
 
 
 class Asked(ClassicBody):
-    """A search, as the body of a POST has it and as a query means it; what is empty asks for nothing."""
+    """A search, in the body of a POST or in a query. Empty members do not restrict it."""
 
     query: Text = ""
     tag: Texts = Field(default_factory=list)
@@ -152,6 +152,7 @@ class _Handlers:
 
 
 def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list[Route]:
+    """Return the routes of the search."""
     handlers = _Handlers(database, policy, timedelta(days=trash_days))
     answers = {200: list[FoundItem], 500: Message}
     search = Operation(
@@ -176,7 +177,7 @@ def _search_query(call: Call) -> Asked:
         return call.query.getall(name, [])
 
     def numbers(name: str) -> list[int]:
-        """What is no number is left out, as clients' servers do; where nothing is left, no object has the number."""
+        """Return the valid numbers, as Grafana does. If none is valid, the result matches no object."""
         given = texts(name)
         return [number for text in given if (number := parse_integer(text)) is not None] or ([-1] if given else [])
 
@@ -198,6 +199,8 @@ def _search_query(call: Call) -> Asked:
 
 
 def tag_routes(database: Database, policy: AccessPolicy) -> list[Route]:
+    """Return the route of the tags of dashboards that the caller may read."""
+
     async def tags(call: Call) -> Response:
         caller = call.identity
         scope = (await policy.view(caller, caller.namespace)).scope(DASHBOARD)

@@ -1,4 +1,4 @@
-"""``/api/dashboards/uid/{uid}/versions``: what a dashboard was, and making it that again. By its number as well, as older clients ask."""
+"""``/api/dashboards/uid/{uid}/versions``: versions of a dashboard and their restore; also by number, for older clients."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -30,14 +30,16 @@ _FURTHEST: Final = 10_000
 _QUERY: Final = {
     "limit": "at most 1000; 1000",
     "start": "how many of the newest to leave out",
-    "continueToken": "of the answer before, to go on with older ones",
+    "continueToken": "the token of the previous response, to continue with older versions",
 }
 
 Named = Callable[[Call], Awaitable[str]]
-"""The uid of the dashboard that a path names."""
+"""A function that returns the uid of the dashboard in the path."""
 
 
 class RestoreBody(ClassicBody):
+    """The version to restore."""
+
     version: Number = 0
 
 
@@ -68,7 +70,7 @@ class _Handlers:
         yield b'{"continueToken":' + orjson.dumps(token) + b',"versions":['
         before = b""
         for version in listed:
-            with suppress(NotFound):  # dropped from the history meanwhile
+            with suppress(NotFound):  # dropped from the history since the page was read
                 whole = await self._dashboards.version(stored, version.generation)
                 yield before + await _whole(stored, whole, makers)
                 before = b","
@@ -84,6 +86,8 @@ class _Handlers:
 
 
 def routes(database: Database, dashboards: Dashboards) -> list[Route]:
+    """Return the routes of versions, by uid and by number."""
+
     async def by_uid(call: Call) -> str:
         return call.parameters["uid"]
 
@@ -143,7 +147,7 @@ def _before(call: Call) -> int | None:
     token = call.query.get("continueToken", "")
     number = parse_integer(token)
     if token and number is None:
-        raise BadRequest("continueToken is none that an answer told; list again without it")
+        raise BadRequest("continueToken was not issued by this server; list again without it")
     return number
 
 

@@ -10,6 +10,7 @@ import orjson
 from dashwright.api.http.response import Response
 from dashwright.api.resources.formats.negotiation import Form, Format, IncludeObjectPolicy, is_shown_by_body
 from dashwright.common.document import read_json
+from dashwright.common.json_shapes import member_at
 from dashwright.common.kinds.kind import Column, Kind
 from dashwright.common.stores.jobs import StoredJob
 from dashwright.common.stores.resources import StoredObject
@@ -190,6 +191,5 @@ def _stored_value(column: Column, item: StoredObject | StoredJob) -> Any:
 
 def _member(tree: Any, path: tuple[str, ...]) -> Any:
     """Return the scalar at a path of an object; None if it is missing or not a scalar."""
-    for step in path:
-        tree = tree.get(step) if isinstance(tree, dict) else None
-    return None if isinstance(tree, dict | list) else tree
+    value = member_at(tree, *path)
+    return None if isinstance(value, dict | list) else value
