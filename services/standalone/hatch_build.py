@@ -1,4 +1,4 @@
-"""Names the folders of Dashwright's other distributions, which no registry has, so that one command installs all of them."""
+"""Dependencies on Dashwright's other distributions by folder, so that one command installs all of them."""
 
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,10 @@ _FOLDERS = {
 
 
 class SiblingDependencies(MetadataHookInterface):
-    """Adds the other distributions to the dependencies, by their folders in this checkout."""
+    """A hook that adds the other distributions to the dependencies, by their folders in this checkout."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Set ``dependencies`` from the hook's configuration and the folders beside this one."""
+        """Set ``dependencies`` from the hook's configuration and the folders next to this one."""
         checkout = Path(self.root).resolve().parents[1]
         own = [f"{name} @ {(checkout / folder).as_uri()}" for name, folder in _FOLDERS.items()]
         metadata["dependencies"] = own + self.config["third-party"]

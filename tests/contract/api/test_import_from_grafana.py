@@ -382,9 +382,7 @@ async def test_nobody_here_gets_what_belongs_to_others_there(api: Api, bring: Im
     for table in tables:
         added = set(after[table] or ()) - set(before[table] or ())
         assert not [row for row in added if table != "resource" or seven not in row], (table, added)
-    assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == [
-        "'vera': its number is taken here by another one"
-    ]
+    assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == ["'vera': its number is in use here"]
     assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
@@ -393,7 +391,11 @@ async def test_what_is_no_database_of_grafana_is_refused(tmp_path: Path) -> None
     text = tmp_path / "text"
     text.write_text("no database " * 100)
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})
-    for source, said in ((str(tmp_path / "none"), "there is no file"), (str(text), "no SQLite database"), (other, "no table user")):
+    for source, said in (
+        (str(tmp_path / "none"), "file not found"),
+        (str(text), "not a readable SQLite database"),
+        (other, "no table user"),
+    ):
         with pytest.raises(Exception, match=said):
             async with open_source(source) as origin:
                 await importing.tables(origin)

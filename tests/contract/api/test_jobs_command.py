@@ -142,7 +142,7 @@ async def test_a_repository_that_is_not_there_is_told(api: Api, capsys: pytest.C
     assert await run(list_, repository="idle", options=where(api)) == 0
     assert printed(capsys) == ["no jobs"]
     assert await run(list_, repository="typo", options=where(api)) == 1
-    assert "there is no repository typo" in capsys.readouterr().err
+    assert "repository typo not found" in capsys.readouterr().err
     await api.person("narrow", Role.NONE, ("jobs:read", "*"))
     assert await run(list_, repository="typo", options=where(api, user=f"narrow:{PASSWORD}")) == 0
     assert printed(capsys) == ["no jobs"]
@@ -154,7 +154,7 @@ async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api
     _, job = await api("GET", f"{JOBS}/j")
     assert (job["status"]["state"], job["status"]["message"]) == ("error", "job was cancelled")
     assert await run(cancel, "j", options=where(api)) == 2
-    assert "has ended already" in capsys.readouterr().err
+    assert "has already ended" in capsys.readouterr().err
     assert (await api("GET", f"{JOBS}/j"))[0] == 200
     assert await run(follow, "j", options=where(api)) == 1
 

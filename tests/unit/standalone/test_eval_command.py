@@ -101,7 +101,9 @@ def test_a_caret_stands_below_the_place_of_a_fault(write: Write, capsys: pytest.
 def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     """On its refId; the exit status is 1."""
     assert evaluate(write(panel()), form="json") == 1
-    assert "no frames are recorded for query A; give an answer of /api/ds/query that has them with --frames" in capsys.readouterr().out
+    assert (
+        "no frames are recorded for query A; give a response of /api/ds/query that contains them with --frames" in capsys.readouterr().out
+    )
     assert evaluate(write(panel())) == 1
     assert "error: no frames are recorded" in capsys.readouterr().out
 
@@ -155,9 +157,9 @@ def test_strict_refuses_what_the_panel_door_refuses(write: Write, capsys: pytest
 @pytest.mark.parametrize(
     ("document", "told"),
     [
-        ([1], "must hold an object"),
+        ([1], "must contain an object"),
         ({"title": "x"}, "give an object with targets"),
-        ({"elements": {}, "layout": {}}, "dashboards with elements are not read here yet"),
+        ({"elements": {}, "layout": {}}, "dashboards with elements are not supported"),
         ({"panels": []}, "no panels with targets"),
     ],
 )

@@ -96,7 +96,7 @@ def test_json_tells_every_dashboard(write: Write, capsys: pytest.CaptureFixture[
     ("document", "config", "reason"),
     [
         ("{", "", "a.json: not valid JSON"),
-        ({"name": "x"}, "", "a.json: holds no dashboard"),
+        ({"name": "x"}, "", "a.json: contains no dashboard"),
         (GOOD, "warnings: 1", ".dashboard-lint: warnings"),
         (None, "", "dashwright lint: a.json: No such file"),
     ],

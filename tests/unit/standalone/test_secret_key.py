@@ -41,5 +41,5 @@ def test_a_broken_one_is_not_replaced(tmp_path: Path, content: bytes) -> None:
 def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
     """In one sentence with the reason."""
     (tmp_path / "file").touch()
-    with pytest.raises(Unavailable, match="can be neither read nor made"):
+    with pytest.raises(Unavailable, match="can be neither read nor created"):
         secret_key.keep(tmp_path / "file")

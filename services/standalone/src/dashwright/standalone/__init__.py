@@ -1,1 +1,1 @@
-"""All services in one process over an embedded database, and the command line for people. Nothing imports it."""
+"""All services in one process over an embedded database, and the command line. Nothing imports it."""

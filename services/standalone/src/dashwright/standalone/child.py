@@ -1,8 +1,8 @@
-"""Programs this process starts and that must not outlive it, as an unprivileged user where they refuse root.
+"""Child processes that end with this process, run as an unprivileged user where they refuse root.
 
-The file is also the script that stands between: it changes the user, asks the kernel for a signal at the parent's end, and
-becomes the program. That order matters, since changing the user drops the request; and code run between fork and exec of this
-process (``preexec_fn``) is not safe beside threads.
+This file is also the script between this process and the program: it changes the user, requests a signal for the
+parent's end from the kernel, and executes the program. The order matters, because changing the user clears the
+request. Python code between fork and exec (``preexec_fn``) is not safe next to threads.
 """
 
 import ctypes
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True, slots=True)
 class UnixAccount:
-    """The user a child runs as."""
+    """The user that a child runs as."""
 
     name: str
     uid: int
@@ -29,6 +29,7 @@ class UnixAccount:
 
 
 def current_account() -> UnixAccount:
+    """Return the user of this process."""
     uid = os.getuid()
     try:
         return UnixAccount(pwd.getpwuid(uid).pw_name, uid, os.getgid())
@@ -37,6 +38,7 @@ def current_account() -> UnixAccount:
 
 
 def named_account(name: str) -> UnixAccount | None:
+    """Return the user with a name, or None."""
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
@@ -52,13 +54,14 @@ def spawn(
     at_parents_end: signal.Signals,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Starts ``command`` in a session of its own, so that Ctrl-C in the terminal does not reach it.
+    """Start ``command`` in a session of its own, so that Ctrl-C in the terminal does not reach it.
 
-    On Linux it gets ``at_parents_end`` when the *thread* that called this ends: call it from the main thread. Elsewhere it lives on
-    when this process is killed. Raises OSError where this process may not start programs.
+    On Linux the child gets ``at_parents_end`` when the *thread* that called this ends: call it from the main
+    thread. On other systems the child survives if this process is killed. Raises OSError if this process may not
+    start programs.
     """
     head = [sys.executable, "-I", "-S", __file__, str(os.getpid()), str(int(at_parents_end)), str(account.uid), str(account.gid)]
-    return subprocess.Popen(  # noqa: S603 (the callers name the programs)
+    return subprocess.Popen(  # noqa: S603 (the callers choose the programs)
         [*head, *map(str, command)],
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -70,7 +73,7 @@ def spawn(
 
 
 def wait(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: float) -> int:
-    """Sends the signals one after another, giving the process ``patience`` seconds after each, and kills it after the last."""
+    """Send signals one after another, waiting ``patience`` seconds after each; kill the process after the last."""
     for number in signals:
         if process.poll() is None:
             process.send_signal(number)
@@ -83,6 +86,7 @@ def wait(process: subprocess.Popen[bytes], *signals: signal.Signals, patience: f
 
 
 def _become(numbers: list[int], command: list[str]) -> None:
+    """Turn this process into the program."""
     parent, at_parents_end, uid, gid = numbers
     if os.geteuid() != uid:
         os.setgroups([])
@@ -91,9 +95,9 @@ def _become(numbers: list[int], command: list[str]) -> None:
     os.umask(0o077)
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, at_parents_end)
-        if os.getppid() != parent:  # it ended before the kernel was asked
+        if os.getppid() != parent:  # The parent ended before the signal was requested.
             sys.exit(1)
-    os.execv(command[0], command)  # noqa: S606 (no shell is wanted)
+    os.execv(command[0], command)  # noqa: S606 (no shell is needed)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The cluster of the embedded PostgreSQL on disk: made once, its password beside it, its version checked."""
+"""The cluster of the embedded PostgreSQL on disk: created once, its password stored next to it, its version checked."""
 
 import shutil
 import signal
@@ -14,9 +14,10 @@ _INITDB = ["-U", "dashwright", "-A", "scram-sha-256", "-E", "UTF8", "--locale-pr
 
 
 def open_cluster(placement: Placement) -> str:
-    """Makes the cluster where there is none, and answers the password of its user ``dashwright``.
+    """Return the password of the cluster's user ``dashwright``; create the cluster if it does not exist.
 
-    Raises Unavailable where it cannot be made, was written by another major version, or its password is lost.
+    Raises Unavailable if the cluster cannot be created, was written by another major version, or its password is
+    missing.
     """
     password_file = placement.password
     if not placement.data.exists():
@@ -24,12 +25,12 @@ def open_cluster(placement: Placement) -> str:
         _make(placement, password_file.read_text(encoding="ascii"))
     _check_version(placement)
     if not password_file.exists():
-        raise Unavailable(f"The password of the database in {placement.data} is lost: {password_file} is missing. Restore that file.")
+        raise Unavailable(f"The password file {password_file} is missing. Restore it to open the database in {placement.data}.")
     return password_file.read_text(encoding="ascii")
 
 
 def _make(placement: Placement, password: str) -> None:
-    """Built beside its place and renamed, so that a killed ``initdb`` does not look finished."""
+    """Create the cluster under another name and rename it, so that an interrupted ``initdb`` does not look finished."""
     unfinished = placement.folder / "postgres.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(mode=0o700)
@@ -44,9 +45,9 @@ def _make(placement: Placement, password: str) -> None:
         output.seek(0)
         said = output.read().decode(errors="replace").strip()[-1000:]
     if "could not look up effective user" in said:
-        raise Unavailable("PostgreSQL needs its user to have a name: start Dashwright as a user with an entry in /etc/passwd.")
+        raise Unavailable("PostgreSQL requires a user with a name: start Dashwright as a user with an entry in /etc/passwd.")
     if status != 0:
-        raise Unavailable(f"The database in {placement.data} could not be made: {said}")
+        raise Unavailable(f"The database in {placement.data} could not be created: {said}")
     unfinished.rename(placement.data)
 
 

@@ -1,4 +1,4 @@
-"""``dashwright eval``: a panel's queries over recorded frames, on this machine and without a server, for tests of dashboards."""
+"""``dashwright eval``: evaluates a panel's queries over recorded frames, without a server, for tests of dashboards."""
 
 import asyncio
 import sys
@@ -33,11 +33,12 @@ _PIPED_WIDTH = 160
 
 @dataclass(frozen=True, slots=True)
 class _FixedClock(Clock):
-    """A clock that stands."""
+    """A clock that always returns the same time."""
 
     at: datetime
 
     def seconds(self) -> float:
+        """Return the fixed time in seconds since the epoch."""
         return self.at.timestamp()
 
 
@@ -55,26 +56,26 @@ def evaluate(
 ) -> int:
     """Evaluate a panel's expressions over recorded frames, without a server.
 
-    The exit status is 0 when every query shown has a result, 1 when one has an error or the panel is refused, 2 when a file cannot be read.
+    The exit status is 0 if every visible query has a result, 1 if one has an error or the panel is invalid, 2 if a file cannot be read.
 
     Parameters
     ----------
     file
-        A panel, the body of a query, or a dashboard; JSON, or YAML by its name; - is standard input.
+        A panel, the body of a query, or a dashboard; JSON, or YAML by its extension; - for standard input.
     panel
-        Which panel of a dashboard, by its id or title.
+        The panel of a dashboard, by its id or title.
     frames
-        What the data sources answered: an answer of /api/ds/query as it came. Its frames stand for the queries with their refIds.
+        The results of the data sources: a response of /api/ds/query. Its frames replace the queries with the same refIds.
     start
-        Where the time range begins, instead of where the file says: now-6h, 2026-01-01, epoch milliseconds.
+        The start of the time range, instead of that in the file: now-6h, 2026-01-01, epoch milliseconds.
     end
-        Where it ends.
+        The end of the time range.
     now
-        The time that now means, so that the same file gives the same result tomorrow.
+        The time that now stands for, to get reproducible results.
     strict
-        Refuse what /api/panels/query refuses. Else what saved panels hold without effect is taken, as /api/ds/query does.
+        Validate strictly, as /api/panels/query does. By default, members without effect are accepted, as by /api/ds/query.
     form
-        Tables for people, or the JSON that /api/ds/query answers.
+        Text tables, or the JSON of a /api/ds/query response.
     """
     try:
         body = _body(file, panel, {"from": start, "to": end}, strict=strict)
@@ -121,6 +122,7 @@ class _Recordings:
         self._recorded = recorded
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
+        """Return the recorded frames of each query, or an error."""
         return [self._found(query) for query in queries]
 
     def _found(self, query: SourceQuery) -> DataSource | DashwrightError:
@@ -129,4 +131,6 @@ class _Recordings:
             return DataSource(kind, self._recorded)
         if kind in BUILT_IN:
             return DataSource(kind, BUILT_IN[kind])
-        return BadRequest(f"no frames are recorded for query {query.ref_id}; give an answer of /api/ds/query that has them with --frames")
+        return BadRequest(
+            f"no frames are recorded for query {query.ref_id}; give a response of /api/ds/query that contains them with --frames"
+        )

@@ -1,4 +1,4 @@
-"""``dashwright lint``: the rules on dashboards over files on this machine, without a server."""
+"""``dashwright lint``: checks dashboard files by the lint rules, without a server."""
 
 import os
 import sys
@@ -36,24 +36,24 @@ def check(
     format: Format = "text",  # noqa: A002 - the name of the option
     as_json: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Check dashboards by rules that look at their files alone.
+    """Check dashboard files for errors and broken conventions.
 
-    The exit status is 0 where no error was found, 1 where one was, 2 when a file cannot be read.
+    The exit status is 0 if no error was found, 1 if one was, 2 if a file cannot be read.
 
     Parameters
     ----------
     files
-        Dashboards, JSON or YAML by their names, or directories: those below them, but what is hidden and what holds something else.
+        Dashboards, as JSON or YAML files, or directories to search. Hidden files and files without a dashboard are skipped.
     config
-        Which rules do not apply where, instead of the file .dashboard-lint of this directory.
+        The file with exceptions to the rules, instead of .dashboard-lint in this directory.
     rule
-        Check this rule only; may be given several times.
+        Check this rule only; can be repeated.
     summary
-        Print how often each rule was broken, instead of each place.
+        Print the number of issues by rule, instead of each issue.
     strict
         Count warnings as errors.
     format
-        text for people, json, github (annotations in a workflow of GitHub) or sarif (code scanning).
+        text, json, github (annotations in a GitHub workflow) or sarif (code scanning).
     as_json
         The same as --format json.
     """
@@ -81,7 +81,7 @@ def check(
 
 def _check_rules(names: Iterable[str]) -> None:
     if unknown := [name for name in names if name not in RULES]:
-        raise BadRequest(f"there is no rule {unknown[0]!r}; there are {', '.join(RULES)}")
+        raise BadRequest(f"unknown rule {unknown[0]!r}; the rules are {', '.join(RULES)}")
 
 
 def _chosen(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
@@ -89,11 +89,11 @@ def _chosen(issues: Sequence[Issue], rules: Sequence[str]) -> Sequence[Issue]:
 
 
 def _config(given: Path | None) -> tuple[Waivers | None, list[FileReport]]:
-    """Return the configuration, and what is said of its own file, if anything."""
+    """Return the configuration, and reports on its own file, if there are any."""
     path = given or Path(FILE)
     if given is None and not path.exists():
         return None, []
-    # Without a configuration pydantic is not needed, and to import it would take as long as all else.
+    # Without a configuration pydantic is not needed, and importing it takes as long as everything else.
     from dashwright.jobs_worker.domain.lint.config import read_config
 
     config, unknown = read_config(path.read_bytes())
@@ -101,9 +101,9 @@ def _config(given: Path | None) -> tuple[Waivers | None, list[FileReport]]:
 
 
 def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any]]]:
-    """Yield each file, where in it the dashboard's spec stands (a JSON pointer), and the spec.
+    """Yield each file, the JSON pointer to the dashboard's spec in it, and the spec.
 
-    Raises Invalid for a file that is named and holds no dashboard, OSError, and what reading raises: the text names the file.
+    Raises Invalid for a named file without a dashboard, OSError, and errors of reading; their texts name the file.
     """
     for name in files:
         path = Path(name)
@@ -111,7 +111,7 @@ def _dashboards(files: Iterable[str]) -> Iterator[tuple[Path, str, dict[str, Any
             found = ((below, _spec(below)) for below in _below(path))
             yield from ((below, *spec) for below, spec in found if spec is not None)
         elif (spec := _spec(path)) is None:
-            raise Invalid(f"{path}: holds no dashboard")
+            raise Invalid(f"{path}: contains no dashboard")
         else:
             yield path, *spec
 

@@ -1,4 +1,4 @@
-"""The forms in which ``dashwright lint`` prints what it found: text, a summary, JSON, annotations of GitHub, and SARIF 2.1.0."""
+"""The output formats of ``dashwright lint``: text, a summary, JSON, GitHub annotations, and SARIF 2.1.0."""
 
 import sys
 from collections import Counter, defaultdict
@@ -27,17 +27,19 @@ _RULES_PAGE: Final = "docs/reference/lint.md"
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """The findings on one file; ``at`` is where in it the dashboard's spec stands, a JSON pointer."""
+    """The findings on one file."""
 
     path: str
+    #: The JSON pointer to the dashboard's spec in the file.
     at: str
     issues: Sequence[Issue]
 
     def count(self, severity: LintSeverity) -> int:
+        """Return the number of issues of a severity."""
         return sum(issue.severity is severity for issue in self.issues)
 
     def pointer(self, issue: Issue) -> str:
-        """Return where in the file an issue is."""
+        """Return the JSON pointer of an issue in the file."""
         return self.at + (issue.pointer or "")
 
 
@@ -75,7 +77,7 @@ def print_summary(reports: Sequence[FileReport], *, dashboards: int) -> None:
 
 
 def print_json(reports: Sequence[FileReport]) -> None:
-    """Print a list of ``{path, issues}``; the pointer of an issue is one into the file."""
+    """Print a list of ``{path, issues}``. Pointers are relative to the file."""
     shown = [
         {
             "path": report.path,
@@ -124,12 +126,12 @@ def print_sarif(reports: Sequence[FileReport]) -> None:
 
 
 def _lines(report: FileReport) -> dict[str, int]:
-    """Return the line of each pointer that an issue has; the first line where the text does not tell."""
+    """Return the line of each pointer of an issue; 1 if the text cannot be parsed."""
     wanted = {report.pointer(issue) for issue in report.issues}
     try:
         root = yaml.compose(Path(report.path).read_text("utf-8-sig"), Loader=yaml.CSafeLoader) if wanted else None
     except (yaml.YAMLError, OSError, UnicodeDecodeError):
-        # A configuration that is not there, or JSON that is no YAML (with tabs, say).
+        # A missing configuration, or JSON that is invalid as YAML, for instance because of tabs.
         root = None
     return {pointer: _line(root, pointer) for pointer in wanted}
 

@@ -1,4 +1,4 @@
-"""``dashwright migrate``: the schema of the database at this version."""
+"""``dashwright migrate``: migrates the database schema to this version."""
 
 import asyncio
 import os
@@ -14,7 +14,7 @@ SERVICE = "dashwright"
 
 
 def migrate() -> int:
-    """Bring the database that DASHWRIGHT_DATABASE_URL names to this version's schema."""
+    """Migrate the database of DASHWRIGHT_DATABASE_URL to this version's schema."""
     logging.configure(SERVICE)
     warn_of_unknown_settings(os.environ)
     try:

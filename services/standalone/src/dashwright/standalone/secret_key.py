@@ -1,4 +1,4 @@
-"""The key for stored secrets, where nobody gave one: made once, and kept beside the database."""
+"""The key for stored secrets if none is configured: created once, and stored next to the database."""
 
 import os
 import secrets
@@ -16,9 +16,9 @@ FILE = "secret.key"
 
 
 def keep(folder: Path) -> str:
-    """The key in ``folder``, which only its owner may read; makes it where there is none. Two who do so at once get the same one.
+    """Return the key in ``folder``, creating it if needed. Concurrent callers get the same key.
 
-    Raises Unavailable where it can be neither read nor made, or is empty.
+    Only the owner may read the file. Raises Unavailable if it is empty, or can be neither read nor created.
     """
     file = folder / FILE
     try:
@@ -28,7 +28,7 @@ def keep(folder: Path) -> str:
         key = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise Unavailable(
-            f"The key for stored secrets in {file} can be neither read nor made: {error}. Or set DASHWRIGHT_SECRET_KEY."
+            f"The key for stored secrets in {file} can be neither read nor created: {error}. Correct that, or set DASHWRIGHT_SECRET_KEY."
         ) from error
     if not key:
         raise Unavailable(f"The key for stored secrets in {file} is empty. Restore that file, or set DASHWRIGHT_SECRET_KEY.")
@@ -36,13 +36,13 @@ def keep(folder: Path) -> str:
 
 
 def _make(file: Path) -> None:
-    """Written beside its place and linked there whole: a killed start leaves no half of one, and nobody's key is replaced."""
+    """Write the key under another name and link it, so that the file is always complete and never overwritten."""
     handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     try:
         with os.fdopen(handle, "w", encoding="ascii") as opened:
             opened.write(secrets.token_urlsafe(32))
         with suppress(FileExistsError):
             file.hardlink_to(unfinished)
-            log.info("secret_key_made", file=str(file))
+            log.info("secret_key_created", file=str(file))
     finally:
         Path(unfinished).unlink()

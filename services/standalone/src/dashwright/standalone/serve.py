@@ -1,4 +1,4 @@
-"""``dashwright serve``: the whole system in one process."""
+"""``dashwright serve``: runs the whole system in one process."""
 
 import os
 from pathlib import Path
@@ -15,14 +15,14 @@ def run(
     port: Annotated[int | None, Parameter(validator=Number(gte=0, lte=65535))] = None,
     data_dir: Path | None = None,
 ) -> int:
-    """Start the whole system in this process. Settings come from DASHWRIGHT_… variables; options win over them.
+    """Start the whole system in this process. Options override the DASHWRIGHT_… variables.
 
     Parameters
     ----------
     port
-        Where the gateway listens, instead of DASHWRIGHT_HTTP_PORT (3000); 0 takes a free port.
+        The port of the gateway, instead of DASHWRIGHT_HTTP_PORT (3000); 0 selects a free port.
     data_dir
-        The folder of the database and of all that is stored, instead of DASHWRIGHT_DATA_DIR (.dashwright).
+        The folder of the database and all other data, instead of DASHWRIGHT_DATA_DIR (.dashwright).
     """
     with without_collections():
         from dashwright.common import process

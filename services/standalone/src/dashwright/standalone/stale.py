@@ -1,4 +1,4 @@
-"""What a killed run leaves behind: a server without its parent, or only the file that names it."""
+"""Cleanup after a killed process: a server that outlived it, or only its lock file."""
 
 import asyncio
 import os
@@ -17,27 +17,27 @@ _PATIENCE = 30.0
 
 
 async def end_orphan(data: Path) -> None:
-    """Ends the server that a former run left on ``data``, or removes the file that names one; call it under the data folder's lock.
+    """End the server that a previous process left on ``data``, or remove its stale lock file.
 
-    PostgreSQL believes that file whenever any process of its user has the number in it, which after a restart of the machine may be
-    any program. Raises Unavailable when an orphan does not end within 30 s.
+    Call it under the lock of the data folder. PostgreSQL trusts that file if any process of its user has the number
+    in it, which after a reboot may be any program. Raises Unavailable if the server does not end within 30 s.
     """
     file = data / "postmaster.pid"
-    if not file.exists() or sys.platform != "linux":  # elsewhere PostgreSQL's own belief must do
+    if not file.exists() or sys.platform != "linux":  # Other systems have no /proc; PostgreSQL's own check must do.
         return
     pid = int(file.read_text().split("\n", 1)[0])
     if not _serves(pid, data):
         file.unlink()
         return
-    log.warning("orphaned_database_ended", pid=pid, folder=str(data))
+    log.warning("orphaned_database_stopped", pid=pid, folder=str(data))
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGINT)
     try:
         async with asyncio.timeout(_PATIENCE):
-            while _serves(pid, data):  # noqa: ASYNC110 (the process is not our child: nothing announces its end)
+            while _serves(pid, data):  # noqa: ASYNC110 (the process is not a child of this one: nothing signals its end)
                 await asyncio.sleep(0.02)
     except TimeoutError as error:
-        raise Unavailable(f"The PostgreSQL a former run left on {data} (process {pid}) does not end. End it, then start again.") from error
+        raise Unavailable(f"A previous PostgreSQL on {data} (process {pid}) does not end. End it, then start again.") from error
 
 
 def _serves(pid: int, data: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The results of a panel as tables that people read."""
+"""The results of a panel as text tables."""
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -17,7 +17,10 @@ _MOST_ROWS, _MOST_COLUMNS = 20, 8
 
 
 def show(console: Console, ref_id: str, result: Result) -> None:
-    """The error, the notices and the frames of one refId. Frames on the same times share a table; a long one is cut and says so."""
+    """Print the error, notices and frames of one refId.
+
+    Frames with the same times share a table. Long tables are cut with a note.
+    """
     console.print(f"[bold]{escape(ref_id)}[/bold]")
     if result.error:
         console.print(f"  [red]error:[/red] {escape(result.error.message)}", soft_wrap=True)
@@ -33,7 +36,7 @@ def show(console: Console, ref_id: str, result: Result) -> None:
 
 
 def _notices(frame: Frame) -> Iterator[tuple[str, str]]:
-    """Severity and text. What a source wrote into its meta may be anything."""
+    """Yield severity and text of each notice. The meta object of a data source may have any shape."""
     notices = (frame.meta or {}).get("notices")
     for notice in notices if isinstance(notices, list) else ():
         if isinstance(notice, dict):
@@ -41,7 +44,7 @@ def _notices(frame: Frame) -> Iterator[tuple[str, str]]:
 
 
 def _kind(frame: Frame) -> tuple[str, object]:
-    """What frames of one table have in common: that they are numbers, or their times. Other frames stand alone."""
+    """Return the key by which frames share a table: numbers, or equal times. Other frames have tables of their own."""
     if not frame.fields:
         return "nothing", None
     if len(frame.fields) == 1 and frame.rows == 1:
@@ -117,7 +120,7 @@ def _cells(field: Field, rows: slice) -> list[str]:
 
 
 def _unit(times: NDArray[Any]) -> Literal["s", "ms", "ns"]:
-    """The coarsest unit that tells these times, in nanoseconds, exactly."""
+    """Return the coarsest unit that represents these nanosecond times exactly."""
     if not np.any(times % 1_000_000_000):
         return "s"
     return "ns" if np.any(times % 1_000_000) else "ms"

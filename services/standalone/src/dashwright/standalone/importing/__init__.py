@@ -1,1 +1,1 @@
-"""The import of a Grafana database: what it reads, what becomes of each row, and how it is told."""
+"""The import of a Grafana database: reading, conversion of each row, and the report."""

@@ -1,4 +1,4 @@
-"""Who may see and change which folder and dashboard, from either form it is kept in. Pure."""
+"""Access rules on folders and dashboards, from either form in which Grafana stores them. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -22,15 +22,16 @@ _ROLES: Final = {role.value.lower(): role.value for role in (Role.VIEWER, Role.E
 
 
 class Subject(NamedTuple):
-    """The object that rules are of, ``resource`` being its plural."""
+    """The object that rules apply to."""
 
     org_id: int
+    #: The plural of its kind.
     resource: str
     name: str
 
 
 class Grantee(NamedTuple):
-    """A user, a team, or everybody with a role: one of the three."""
+    """A user, a team, or all users with a role. Exactly one member is set."""
 
     user_id: int | None = None
     team_id: int | None = None
@@ -39,17 +40,18 @@ class Grantee(NamedTuple):
 
 @dataclass(slots=True)
 class Rules:
-    """The highest level each grantee has on each object: 1 view, 2 edit, 4 admin."""
+    """The highest level of each grantee on each object: 1 view, 2 edit, 4 admin."""
 
     of: dict[Subject, dict[Grantee, int]] = field(default_factory=dict)
 
     def add(self, subject: Subject, grantee: Grantee, level: int) -> None:
+        """Raise the level of a grantee on an object to at least ``level``."""
         levels = self.of.setdefault(subject, {})
         levels[grantee] = max(levels.get(grantee, 0), level)
 
 
 def holders(roles: Iterable[Row]) -> dict[int, tuple[int, Grantee]]:
-    """By the number of a role that stands for one grantee's rights: the organization, and that grantee."""
+    """Return organization and grantee by role number, for roles that hold the rights of one grantee."""
     found: dict[int, tuple[int, Grantee]] = {}
     for row in roles:
         match = _MANAGED.fullmatch(text(row, "name"))
@@ -60,7 +62,7 @@ def holders(roles: Iterable[Row]) -> dict[int, tuple[int, Grantee]]:
 
 
 def add_permission(rules: Rules, row: Row, held: Mapping[int, tuple[int, Grantee]]) -> None:
-    """One action on one scope that a role has; what is about neither folder nor dashboard is none of this."""
+    """Add a permission of a role, if it concerns a folder or dashboard."""
     holder, level = held.get(whole(row, "role_id")), _LEVELS.get(text(row, "action"))
     match = _SCOPE.fullmatch(text(row, "scope"))
     if holder is not None and level is not None and match is not None:
@@ -68,7 +70,7 @@ def add_permission(rules: Rules, row: Row, held: Mapping[int, tuple[int, Grantee
 
 
 def add_list_entry(rules: Rules, row: Row, subjects: Mapping[int, Subject]) -> None:
-    """An entry of the older form, which names the dashboard or folder by its number."""
+    """Add an entry of the older form, which names the dashboard or folder by its number."""
     subject = subjects.get(whole(row, "dashboard_id"))
     role = _ROLES.get(text(row, "role").lower())
     grantee = Grantee(whole(row, "user_id") or None, whole(row, "team_id") or None, role)

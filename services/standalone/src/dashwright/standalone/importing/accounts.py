@@ -1,4 +1,4 @@
-"""Rows of organizations, people, keys, teams, quotas and data sources, as they are here. Pure."""
+"""Conversion of rows of organizations, users, keys, teams, quotas and data sources. Pure."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -21,21 +21,22 @@ _SECRET_COLUMNS: Final = ("password", "basic_auth_password")
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A row to write: ``columns`` of the table of the same name, ``updated`` when it last changed, ``key`` its key at its origin.
+    """A row to write."""
 
-    ``org_id`` is the organization it belongs to, 0 where it is nobody's alone.
-    """
-
+    #: The name of the table, both in Grafana and here.
     table: str
+    #: The key of the row in Grafana.
     key: str
     columns: Mapping[str, Any]
+    #: The organization that the row belongs to; 0: none in particular.
     org_id: int = 0
+    #: The time of its last change.
     updated: datetime = _LONG_AGO
     lost_secrets: int = 0
 
     @property
     def refers_to(self) -> Iterator[tuple[str, int]]:
-        """The rows that it is about, as (table, number)."""
+        """The rows that it refers to, as (table, number)."""
         for column, table in _REFERENCES.items():
             number = self.columns.get(column)
             if isinstance(number, int) and number and not (self.table == "user" and column == "org_id"):
@@ -43,13 +44,13 @@ class Record:
 
     @property
     def label(self) -> str:
-        """What people call it."""
+        """The name for messages."""
         return str(self.columns.get("login") or self.columns.get("name") or self.key)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedRow:
-    """A row that becomes nothing here, and why."""
+    """A row that is not imported, and the reason."""
 
     table: str
     key: str
@@ -59,8 +60,9 @@ class SkippedRow:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What rows refer to by number and are known by here: uids of dashboards, by their number at the origin."""
+    """Names for what rows refer to by number."""
 
+    #: Uids of dashboards by their number in Grafana.
     dashboards: Mapping[int, str] = field(default_factory=dict)
 
 
@@ -78,6 +80,7 @@ def _record(table: str, row: Row, columns: dict[str, Any], *, org_id: int, key: 
 
 
 def org(row: Row, _: Names) -> Record:
+    """Convert an organization."""
     number = whole(row, "id")
     address = {name: some_text(row, name) for name in ("address1", "address2", "city", "state", "zip_code", "country", "billing_email")}
     columns = {"id": number, "version": whole(row, "version"), "name": text(row, "name"), **address}
@@ -85,7 +88,7 @@ def org(row: Row, _: Names) -> Record:
 
 
 def user(row: Row, _: Names) -> Record:
-    """A password is taken over as its hash; of whoever had none here, none."""
+    """Convert a user or service account. The password hash is kept; a user without one here gets none."""
     number, login = whole(row, "id"), text(row, "login") or text(row, "email")
     is_account = flag(row, "is_service_account")
     password = text(row, "password")
@@ -114,6 +117,7 @@ def user(row: Row, _: Names) -> Record:
 
 
 def org_user(row: Row, _: Names) -> Record:
+    """Convert a membership."""
     org_id, user_id = whole(row, "org_id"), whole(row, "user_id")
     role = text(row, "role")
     columns = {"org_id": org_id, "user_id": user_id, "role": role if role in set(Role) else Role.NONE.value}
@@ -121,20 +125,21 @@ def org_user(row: Row, _: Names) -> Record:
 
 
 def team(row: Row, _: Names) -> Record:
+    """Convert a team."""
     org_id, uid = whole(row, "org_id"), text(row, "uid")
     columns = {"id": whole(row, "id"), "org_id": org_id, "name": text(row, "name"), "email": text(row, "email")}
     return _record("team", row, {**columns, **({"uid": uid} if uid else {})}, org_id=org_id)
 
 
 def team_member(row: Row, _: Names) -> Record:
-    """The highest permission there is, that of the team's admin, is kept; every other one is a member's."""
+    """Convert a team membership. Permission 4, of a team admin, is kept; any other one becomes a member's."""
     org_id, team_id, user_id = whole(row, "org_id"), whole(row, "team_id"), whole(row, "user_id")
     columns = {"org_id": org_id, "team_id": team_id, "user_id": user_id, "permission": 4 if whole(row, "permission") == 4 else 0}
     return Record("team_member", f"{team_id}/{user_id}", columns, org_id)
 
 
 def api_key(row: Row, _: Names) -> Record:
-    """A legacy key or the token of a service account: the hash of its secret as it is, so it stays valid."""
+    """Convert a legacy key or token. The hash is kept, so that the secret remains valid."""
     org_id, role = whole(row, "org_id"), text(row, "role")
     columns = {
         "id": whole(row, "id"),
@@ -151,17 +156,18 @@ def api_key(row: Row, _: Names) -> Record:
 
 
 def quota(row: Row, _: Names) -> Record | SkippedRow:
+    """Convert a quota."""
     org_id, user_id, target = whole(row, "org_id"), whole(row, "user_id"), text(row, "target")
     key = f"{org_id}/{user_id}/{target}"
     scope = Scope.ORG if org_id else Scope.USER
     if bool(org_id) == bool(user_id) or target not in TARGETS[scope]:
-        return SkippedRow("quota", key, f"nothing is counted here as {target!r} for this kind of owner", org_id)
+        return SkippedRow("quota", key, f"there is no quota {target!r} for this kind of owner", org_id)
     columns = {"org_id": org_id, "user_id": user_id, "target": target, "limit": max(whole(row, "limit"), -1)}
     return _record("quota", row, columns, org_id=org_id, key=key)
 
 
 def data_source(row: Row, _: Names) -> Record:
-    """All but its secrets, which are sealed with a key of the old server."""
+    """Convert a data source without its secrets, which are encrypted with a key of the old server."""
     org_id, uid = whole(row, "org_id"), text(row, "uid")
     columns = {
         "id": whole(row, "id"),
@@ -185,6 +191,7 @@ def data_source(row: Row, _: Names) -> Record:
 
 
 def preferences(row: Row, names: Names) -> Record:
+    """Convert preferences."""
     org_id, user_id, team_id = whole(row, "org_id"), whole(row, "user_id"), whole(row, "team_id")
     chosen = _object(text(row, "json_data"))
     extra = {name: chosen[name] for name in ("language", "queryHistory", "navbar") if name in chosen}
@@ -204,11 +211,12 @@ def preferences(row: Row, names: Names) -> Record:
 
 
 def star(row: Row, names: Names) -> Record | SkippedRow:
+    """Convert a star."""
     user_id, number = whole(row, "user_id"), whole(row, "dashboard_id")
     uid = text(row, "dashboard_uid") or names.dashboards.get(number)
     org_id = whole(row, "org_id") or 1
     if not uid:
-        return SkippedRow("star", f"{user_id}/{number}", "its dashboard is gone", org_id)
+        return SkippedRow("star", f"{user_id}/{number}", "its dashboard does not exist", org_id)
     return Record("star", f"{user_id}/{org_id}/{uid}", {"user_id": user_id, "org_id": org_id, "dashboard_uid": uid}, org_id)
 
 

@@ -1,4 +1,4 @@
-"""``dashwright admin import-grafana``: brings a Grafana database here."""
+"""``dashwright admin import-grafana``: imports a Grafana database."""
 
 import asyncio
 import sys
@@ -26,7 +26,7 @@ _PATIENT: Final = Timeouts(statement=3600, idle=3600)
 
 
 class _DryRun(Exception):
-    """Everything was tried; nothing of it shall stay."""
+    """The end of a dry run, which rolls everything back."""
 
 
 def import_grafana(
@@ -37,22 +37,22 @@ def import_grafana(
     org: Annotated[int, Parameter(name="--org", show_default=False)] = 0,
     report: Path | None = None,
 ) -> int:
-    """Bring organizations, users, keys, teams, quotas, data sources, folders, dashboards and library panels from a Grafana database.
+    """Import organizations, users, keys, teams, quotas, data sources, folders, dashboards and library panels from Grafana.
 
-    It is read only, and may be read again later: what changed there since is brought, what changed here stays. All of it is written or,
-    where something breaks, nothing. The exit status is 0 when every row could be brought, 1 when some were refused, 2 when nothing was
-    done.
+    The Grafana database is only read. A repeated import brings its later changes, but never overwrites changes made here. The import is
+    one transaction: if it fails, nothing is written. The exit status is 0 if every row was imported, 1 if some were refused, 2 if
+    nothing was done.
 
     Parameters
     ----------
     database
         The path of an SQLite file (grafana.db), or postgres://user:password@host/name.
     dry_run
-        Try everything and write nothing.
+        Try everything, but write nothing.
     org
         Only this organization, with its members.
     report
-        A file for the whole report, as JSON.
+        A file for the complete report, as JSON.
     """
     logging.configure("dashwright-import")
     console = Console(stderr=True, highlight=False)

@@ -1,12 +1,12 @@
-"""The values of a row, whatever the database behind it makes of them. A column that an older layout lacks is as one without a value."""
+"""Values of a row, independent of the database driver. A missing column has no value, as in an older schema."""
 
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, TypeAlias
 
+#: A row as the database driver returns it.
 Row: TypeAlias = Mapping[str, Any]
-"""A row as the database behind it gives it."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}")
 _FAR: Final = 32_503_680_000  # the year 3000
@@ -14,7 +14,7 @@ _MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,9}
 
 
 def whole(row: Row, column: str) -> int:
-    """A whole number, 0 where there is none."""
+    """Return an integer, or 0."""
     found = row.get(column)
     if isinstance(found, bool):
         return int(found)
@@ -22,12 +22,12 @@ def whole(row: Row, column: str) -> int:
 
 
 def flag(row: Row, column: str) -> bool:
-    """A boolean, which SQLite keeps as 0 or 1."""
+    """Return a boolean, which SQLite stores as 0 or 1."""
     return whole(row, column) != 0
 
 
 def text(row: Row, column: str) -> str:
-    """A text without NUL characters, which none here may hold; empty where there is none."""
+    """Return a text without NUL characters, which PostgreSQL cannot store, or an empty text."""
     found = row.get(column)
     if isinstance(found, bytes):
         found = found.decode(errors="replace")
@@ -35,12 +35,12 @@ def text(row: Row, column: str) -> str:
 
 
 def some_text(row: Row, column: str) -> str | None:
-    """The same, None where there is none."""
+    """Return a text, or None if it is empty."""
     return text(row, column) or None
 
 
 def moment(row: Row, column: str) -> datetime | None:
-    """A time in UTC. One without a zone is in UTC; what cannot be read is none."""
+    """Return a time in UTC, or None if it cannot be parsed. A time without a zone is in UTC."""
     found = row.get(column)
     if isinstance(found, datetime):
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)

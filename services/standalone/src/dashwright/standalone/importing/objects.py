@@ -1,4 +1,4 @@
-"""Rows of folders, dashboards, their versions and library panels, as objects of the resource API. Pure."""
+"""Conversion of rows of folders, dashboards, versions and library panels to resource objects. Pure."""
 
 import re
 import uuid
@@ -16,8 +16,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
 from dashwright.common.stores.resources import Write
 from dashwright.standalone.importing.fields import Row, moment, text, whole
 
+#: The author of changes whose author is unknown.
 IMPORTED_BY: Final = "import:grafana"
-"""Who has changed what nobody is known to have changed."""
 
 CLASSIC: Final = "v0alpha1"
 _LAYOUT: Final = "v2alpha1"
@@ -29,7 +29,7 @@ _LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A spec as JSON text, and what its kind extracts from it."""
+    """A spec as JSON text, and the values that its kind extracts from it."""
 
     spec: str
     stored_version: str
@@ -38,7 +38,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class VersionNote:
-    """What was said of a generation when it was saved."""
+    """The comment and origin of a dashboard version."""
 
     message: str | None = None
     parent: int | None = None
@@ -58,12 +58,14 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class ImportedObject:
-    """An object to write. ``number`` is what older clients know it by, ``row`` its number at its origin."""
+    """An object to write."""
 
     kind: Kind
     org_id: int
     name: str
+    #: The number that older clients know the object by.
     number: int
+    #: Its number in Grafana.
     row: int
     folder: str
     body: Body
@@ -72,15 +74,17 @@ class ImportedObject:
     created_by: str
     updated: datetime | None
     updated_by: str | None
+    #: Its key in the report.
     key: str = ""
 
     @property
     def uid(self) -> uuid.UUID:
-        """The same each time, so that a second run finds what the first one made."""
+        """The uid, which is derived from the name, so that a repeated import finds the object."""
         return uuid.uuid5(uuid.NAMESPACE_OID, f"grafana/{self.org_id}/{self.kind.plural}/{self.name}")
 
     @property
     def write(self) -> Write:
+        """The write of the object to the store."""
         annotations = {FOLDER_KEY: self.folder} if self.folder else {}
         body = self.body
         return Write(self.kind, self.name, body.spec, body.stored_version, extract=body.extract, annotations=annotations)
@@ -88,18 +92,18 @@ class ImportedObject:
 
 @dataclass(slots=True)
 class Folders:
-    """How folders are referred to: by the number that dashboards of old give, and by their uid."""
+    """References to folders: by the number that old dashboards use, and by uid."""
 
     by_number: dict[int, str] = field(default_factory=dict)
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def of(self, row: Row) -> str:
-        """The name of the folder that a row lies in, empty at the root."""
+        """Return the name of the folder that contains a row, or "" for the root."""
         return _name(text(row, "folder_uid"), 0) or self.by_number.get(whole(row, "folder_id"), "")
 
 
 def name_of(row: Row) -> str:
-    """The row's uid where it is a name here, else one made of its number."""
+    """Return the row's uid if it is a valid name, else a name made of its number."""
     return _name(text(row, "uid"), whole(row, "id"))
 
 
@@ -110,7 +114,7 @@ def _name(uid: str, number: int) -> str:
 
 
 def folder(row: Row, folders: Folders) -> ImportedObject:
-    """A row of the table of folders. Raises Invalid for one without a title."""
+    """Convert a row of the folder table. Raises Invalid for one without a title."""
     name, org_id = name_of(row), whole(row, "org_id")
     spec = {"title": _title(row), **({"description": text(row, "description")} if text(row, "description") else {})}
     number = folders.numbers.get((org_id, text(row, "uid")), whole(row, "id"))
@@ -119,18 +123,19 @@ def folder(row: Row, folders: Folders) -> ImportedObject:
 
 
 def folder_of_old(row: Row) -> ImportedObject:
-    """A folder as it stands among the dashboards, where the table of folders lacks it."""
+    """Convert a folder from the dashboard table, for databases whose folder table lacks it."""
     spec = {"title": _title(row)}
     return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
 
 
 def dashboard(row: Row, folders: Folders) -> ImportedObject:
-    """Raises Invalid for a body that is no JSON object."""
+    """Convert a dashboard. Raises Invalid if its body is not a JSON object."""
     body = dashboard_body(text(row, "data"), text(row, "title"))
     return _object(DASHBOARD, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
 
 
 def dashboard_body(content: str, title: str) -> Body:
+    """Return the body of a dashboard or of one of its versions."""
     tree = _tree(content)
     is_layout = DASHBOARD.extract(tree).layout
     spec = {key: value for key, value in tree.items() if is_layout or key not in _KEPT_BY_THE_STORE}
@@ -140,7 +145,7 @@ def dashboard_body(content: str, title: str) -> Body:
 
 
 def version(row: Row, title: str) -> Version:
-    """Raises Invalid for a body that is no JSON object."""
+    """Convert a version. Raises Invalid if its body is not a JSON object."""
     return Version(
         whole(row, "version"),
         dashboard_body(text(row, "data"), title),
@@ -151,17 +156,18 @@ def version(row: Row, title: str) -> Version:
 
 
 def version_note(row: Row) -> VersionNote:
+    """Return the comment and origin of a version."""
     message = text(row, "message")[:LONGEST_MESSAGE] or None
     return VersionNote(message, whole(row, "parent_version") or None, whole(row, "restored_from") or None)
 
 
 def is_panel(row: Row) -> bool:
-    """Whether a library element is a panel; others are variables."""
+    """Return whether a library element is a panel; others are variables."""
     return whole(row, "kind") in (0, _PANEL)
 
 
 def library_panel(row: Row, folders: Folders) -> ImportedObject:
-    """Known by the name and type of its row, whatever its model says. Raises Invalid for a broken model."""
+    """Convert a library panel. Name and type come from its row, not its model. Raises Invalid for an invalid model."""
     model = _tree(text(row, "model"))
     description = text(row, "description")
     spec = model if model.get("description") or not description else {**model, "description": description}
@@ -205,7 +211,7 @@ def _title(row: Row) -> str:
 def _tree(content: str) -> dict[str, Any]:
     tree = read_json(content)
     if not isinstance(tree, dict):
-        raise Invalid("its body is no JSON object")
+        raise Invalid("its body is not a JSON object")
     check_depth(tree)
     return tree
 

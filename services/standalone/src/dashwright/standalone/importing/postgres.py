@@ -14,7 +14,7 @@ _BATCH: Final = 200
 
 
 class PostgresSource:
-    """One connection, read-only, everything as of one moment."""
+    """A read-only connection that sees everything as of one moment."""
 
     def __init__(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         self._connection = connection
@@ -22,7 +22,7 @@ class PostgresSource:
     @classmethod
     @asynccontextmanager
     async def opened(cls, url: str) -> AsyncIterator[Self]:
-        """Raises BadRequest, naming host and database, where it cannot be read."""
+        """Connect to a database. Raises BadRequest, naming host and database, if it cannot be read."""
         try:
             connection = await asyncpg.connect(url, timeout=10)
         except (*CONNECTING, ValueError) as error:
@@ -36,15 +36,18 @@ class PostgresSource:
             await connection.close()
 
     async def columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a table; empty if there is no such table."""
         found = await self._connection.fetch(
             "select attname from pg_attribute where attrelid = to_regclass(quote_ident($1)) and attnum > 0 and not attisdropped", table
         )
         return frozenset(row["attname"] for row in found)
 
     async def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
         return int(await self._connection.fetchval(f"select count(*) from {_named(table)}"))  # noqa: S608 - quoted
 
     async def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
+        """Yield the rows of a table."""
         where, values = ("", []) if among is None else (f"where {_named(among[0])} = any($1)", [list(among[1])])
         statement = f"select * from {_named(table)} {where} order by {', '.join(map(_named, order))}"  # noqa: S608 - quoted, bound
         async for row in self._connection.cursor(statement, *values, prefetch=_BATCH):

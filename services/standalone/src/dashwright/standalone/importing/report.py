@@ -1,4 +1,4 @@
-"""What an import did, row by row where something could not be done."""
+"""The report of an import: counts, and remarks on rows that were not imported."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -12,22 +12,23 @@ _SHOWN = 20
 
 
 class Outcome(StrEnum):
-    """What became of one row."""
+    """The outcome for one row."""
 
     IMPORTED = "imported"
+    #: Imported before, and changed in Grafana since.
     UPDATED = "updated"
-    """It had been imported, and changed at its origin since."""
     UNCHANGED = "unchanged"
+    #: Changed in Grafana, but also changed or deleted here, which takes precedence.
     KEPT = "kept"
-    """It changed at its origin, but here as well, or was removed here: what is here stays."""
+    #: There is no equivalent here.
     SKIPPED = "skipped"
-    """There is nothing here that it could become."""
+    #: The row is invalid here, or conflicts with an existing one.
     REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """A row that is not here as it is at its origin, and why."""
+    """A row that was not imported as it is, and the reason."""
 
     table: str
     key: str
@@ -37,25 +38,28 @@ class Remark:
 
 @dataclass(slots=True)
 class Report:
-    """Counts by table and outcome, remarks on rows, and what is to be known beside."""
+    """Counts by table and outcome, remarks on rows, and general notices."""
 
     counts: dict[str, Counter[Outcome]] = field(default_factory=dict)
     remarks: list[Remark] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
 
     def count(self, table: str, outcome: Outcome, number: int = 1) -> None:
+        """Count rows with an outcome."""
         self.counts.setdefault(table, Counter())[outcome] += number
 
     def remark(self, table: str, key: str, outcome: Outcome, reason: str) -> None:
+        """Count a row and add a remark on it."""
         self.count(table, outcome)
         self.remarks.append(Remark(table, key, outcome, reason))
 
     @property
     def has_refused(self) -> bool:
+        """True if a row was refused."""
         return any(counter[Outcome.REFUSED] for counter in self.counts.values())
 
     def to_plain(self) -> dict[str, Any]:
-        """For a file."""
+        """Return the report as JSON data."""
         return {
             "tables": {table: {outcome.value: number for outcome, number in counter.items()} for table, counter in self.counts.items()},
             "remarks": [
@@ -65,6 +69,7 @@ class Report:
         }
 
     def show(self, console: Console) -> None:
+        """Print the counts, the first remarks, and the notices."""
         table = Table(*["", *(outcome.value for outcome in Outcome)])
         for name, counter in self.counts.items():
             table.add_row(name, *(str(counter[outcome] or "") for outcome in Outcome))
@@ -78,5 +83,5 @@ class Report:
 
 
 def _printable(text: str) -> str:
-    """What stands in a row may be anything; a terminal obeys some of it."""
+    """Return a text without control characters: rows may contain any text, and a terminal interprets some of it."""
     return "".join(character if character.isprintable() else "?" for character in text)

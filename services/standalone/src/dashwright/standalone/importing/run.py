@@ -1,4 +1,4 @@
-"""The order of an import: who there is, then what they own, then what refers to both."""
+"""The order of an import: accounts, then the objects they own, then rows that refer to both."""
 
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -20,20 +20,24 @@ from dashwright.standalone.importing.target import Target
 _NEEDED: Final = ("org", "user", "org_user", "dashboard")
 _BATCH: Final = 50
 
+#: Called with a table and the number of further rows that are done.
 ProgressCallback = Callable[[str, int], None]
-"""Told the table and how many more of its rows are done."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """``org_id`` 0: every organization. ``versions``: how many earlier generations of a dashboard come along at most."""
+    """The options of an import."""
 
+    #: 0: every organization.
     org_id: int = 0
+    #: The number of earlier generations of a dashboard to import.
     versions: int = 20
 
 
 @dataclass(slots=True)
 class _Import:
+    """An import in progress."""
+
     source: Source
     target: Target
     report: Report
@@ -45,10 +49,11 @@ class _Import:
     folders: Folders = field(default_factory=Folders)
 
     def wants(self, org_id: int) -> bool:
+        """Return whether rows of an organization are imported."""
         return self.options.org_id in (0, org_id)
 
     async def rows(self, table: str, *order: str, among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
-        """The rows of a table, none where the database is too old to have it."""
+        """Yield the rows of a table; none if the database is too old to have it."""
         columns = await self.source.columns(table)
         if not columns:
             return
@@ -58,6 +63,7 @@ class _Import:
                 self.advance(table, 1)
 
     async def accounts(self, table: str, read: Read) -> None:
+        """Import the rows of a table of accounts."""
         names = Names(self.dashboards)
         async for row in self.rows(table, "org_id", "id") if table != "user" else self.rows(table, "id"):
             found = read(row, names)
@@ -70,15 +76,15 @@ class _Import:
             elif await self.target.put(found) and found.lost_secrets:
                 name = found.columns["name"]
                 self.report.notices.append(
-                    f"data source {name!r} of organization {found.org_id} lacks its {found.lost_secrets} secrets: enter them"
+                    f"data source {name!r} of organization {found.org_id} has lost its {found.lost_secrets} secrets: enter them again"
                 )
 
 
 async def tables(source: Source) -> dict[str, int]:
-    """The tables an import reads that there are, with their rows. Raises BadRequest where it is no database of Grafana's."""
+    """Return the tables to read, with their numbers of rows. Raises BadRequest if this is not a Grafana database."""
     missing = [table for table in _NEEDED if not await source.columns(table)]
     if missing:
-        raise BadRequest(f"this is no database of Grafana: it has no table {', '.join(missing)}")
+        raise BadRequest(f"this is not a Grafana database: it has no table {', '.join(missing)}")
     known = (
         *("org", "user", "org_user", "team", "team_member", "api_key", "quota", "data_source", "folder", "dashboard", "library_element"),
         *("preferences", "star", "permission", "dashboard_acl"),
@@ -87,7 +93,7 @@ async def tables(source: Source) -> dict[str, int]:
 
 
 async def run(source: Source, connection: Connection, options: ImportOptions, report: Report, advance: ProgressCallback) -> None:
-    """Brings everything, inside the caller's transaction."""
+    """Import everything inside the caller's transaction."""
     target = Target(connection, report)
     await target.prepare()
     work = _Import(source, target, report, options, advance)
@@ -122,7 +128,7 @@ _REFERRING: Final[tuple[tuple[str, Read], ...]] = (("preferences", accounts.pref
 
 
 async def _make_room(work: _Import) -> None:
-    """A first start has made an organization and an admin; those of the origin take their places."""
+    """Delete the organization and admin of a first start, to make room for those of the origin."""
     has_admin = False
     async for row in work.source.rows("user", ["id"]):
         wanted = work.members is None or whole(row, "id") in work.members
@@ -132,13 +138,13 @@ async def _make_room(work: _Import) -> None:
         has_org = has_org or (whole(row, "id") == 1 and work.wants(1))
     await work.target.forget_first(user=has_admin, org=has_org and has_admin)
     if has_admin:
-        work.report.notices.append("the first user that Dashwright made is gone: log in as an admin of the imported server")
+        work.report.notices.append("Dashwright's first user was deleted: log in as an admin of the imported server")
     else:
-        work.report.notices.append("no server admin was imported: Dashwright's first user stays the server admin")
+        work.report.notices.append("no server admin was imported: Dashwright's first user remains the server admin")
 
 
 async def _folders(work: _Import) -> None:
-    """From the table of folders, and from among the dashboards where that lacks them. Their numbers are those of the dashboards' table."""
+    """Import folders from the folder table, and from the dashboard table if missing there, which has the numbers."""
     old: dict[tuple[int, str], ImportedObject] = {}
     async for row in work.source.rows("dashboard", ["org_id", "id"]):
         if not flag(row, "is_folder") or not work.wants(whole(row, "org_id")):
@@ -166,13 +172,13 @@ async def _dashboards(work: _Import) -> None:
             continue
         key = f"{whole(row, 'org_id')}/{text(row, 'uid')}"
         if text(row, "deleted"):
-            work.report.remark("dashboard", key, Outcome.SKIPPED, "it was deleted at its origin")
+            work.report.remark("dashboard", key, Outcome.SKIPPED, "it was deleted in Grafana")
             continue
         found = _read(work, "dashboard", row, lambda row: objects.dashboard(row, work.folders))
         if found is None:
             continue
         if found.name != text(row, "uid"):
-            work.report.notices.append(f"dashboard {key} is called {found.name} here: its uid is no name")
+            work.report.notices.append(f"dashboard {key} is named {found.name} here: its uid is not a valid name")
         work.dashboards[found.row] = found.name
         work.subjects[found.row] = Subject(found.org_id, DASHBOARD.plural, found.name)
         batch.append(found)
@@ -183,7 +189,7 @@ async def _dashboards(work: _Import) -> None:
 
 
 async def _with_versions(work: _Import, batch: list[ImportedObject]) -> None:
-    """Dashboards and their earlier generations, the newest of these."""
+    """Import dashboards with their newest earlier generations."""
     if not batch:
         return
     by_row = {item.row: item for item in batch}
@@ -213,7 +219,7 @@ async def _panels(work: _Import) -> None:
             continue
         key = f"{whole(row, 'org_id')}/{text(row, 'uid')}"
         if not objects.is_panel(row):
-            work.report.remark("library_element", key, Outcome.SKIPPED, "library variables are not served here")
+            work.report.remark("library_element", key, Outcome.SKIPPED, "library variables are not supported")
             continue
         found = _read(work, "library_element", row, lambda row: objects.library_panel(row, work.folders))
         if found is not None:
@@ -222,7 +228,7 @@ async def _panels(work: _Import) -> None:
 
 
 async def _put(work: _Import, found: Sequence[ImportedObject], notes: Mapping[str, VersionNote]) -> list[ImportedObject]:
-    """Objects of one kind, an organization at a time."""
+    """Write objects of one kind, one organization at a time."""
     by_org: dict[int, list[ImportedObject]] = {}
     for item in found:
         by_org.setdefault(item.org_id, []).append(item)
@@ -234,7 +240,7 @@ async def _put(work: _Import, found: Sequence[ImportedObject], notes: Mapping[st
 
 
 def _read(work: _Import, table: str, row: Row, read: Callable[[Row], Any]) -> Any:
-    """What a row becomes; None where it cannot become anything, which is reported."""
+    """Return the converted row, or None if it is invalid, which is reported."""
     try:
         return read(row)
     except DashwrightError as error:
@@ -244,7 +250,7 @@ def _read(work: _Import, table: str, row: Row, read: Callable[[Row], Any]) -> An
 
 
 async def _rules(work: _Import) -> None:
-    """The newer form of rules wins where there is one: a server that has it does not look at the older any more."""
+    """Import the access rules. The newer form takes precedence: a server that has it ignores the older one."""
     rules = Rules()
     if await work.source.columns("permission") and await work.source.columns("role"):
         held: Mapping[int, Any] = access.holders([row async for row in work.rows("role", "id")])
@@ -259,13 +265,13 @@ async def _rules(work: _Import) -> None:
 
 
 async def _look_for_newer_storage(work: _Import) -> None:
-    """From version 12 on a server may hold dashboards and folders in other tables, and leave these as they were."""
+    """Report objects that a server of version 12 or later stores in another table only."""
     newer = 0
     if "group" in await work.source.columns("resource"):
         async for row in work.source.rows("resource", ["name"], ("group", [DASHBOARD.group, FOLDER.group])):
             newer += text(row, "name") not in work.dashboards.values()
     if newer:
         work.report.notices.append(
-            f"the table resource holds {newer} dashboards and folders beside those that were read: a server of version 12 or later "
-            "may have moved its objects there, and what was imported may be out of date; compare before you rely on it"
+            f"the table resource holds {newer} dashboards and folders in addition to the imported ones: a server of version 12 "
+            "or later may have moved its objects there, and the imported ones may be out of date; compare them"
         )

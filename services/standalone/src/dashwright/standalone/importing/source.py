@@ -1,4 +1,4 @@
-"""The database that is read: tables by their names, rows in batches, nothing ever written."""
+"""The database to read: tables by name, rows in batches, never written."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,29 +11,29 @@ from dashwright.standalone.importing.sqlite import SqliteSource
 
 
 class Source(Protocol):
-    """A database laid out like Grafana's."""
+    """A database with Grafana's schema."""
 
     async def columns(self, table: str) -> frozenset[str]:
-        """The columns of a table; none where there is no such table."""
+        """Return the columns of a table; empty if there is no such table."""
         ...
 
     async def count(self, table: str) -> int:
-        """The rows of a table that exists."""
+        """Return the number of rows of an existing table."""
         ...
 
     def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
-        """The rows of a table that exists, in the order of these columns; those only where a column has one of some values."""
+        """Yield the rows of an existing table, sorted by columns; ``among`` limits a column to some values."""
         ...
 
 
 @asynccontextmanager
 async def open_source(database: str) -> AsyncIterator[Source]:
-    """Opens ``postgres://…`` or the path of an SQLite file. Raises BadRequest where neither can be read."""
+    """Open ``postgres://…`` or the path of an SQLite file. Raises BadRequest if it cannot be read."""
     if database.startswith(("postgres://", "postgresql://")):
         async with PostgresSource.opened(database) as source:
             yield source
     elif "://" in database:
-        raise BadRequest("the database is named by the path of an SQLite file or by postgres://user:password@host/name")
+        raise BadRequest("give the database as the path of an SQLite file or as postgres://user:password@host/name")
     else:
         async with SqliteSource.opened(database) as source:
             yield source

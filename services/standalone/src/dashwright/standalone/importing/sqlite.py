@@ -15,7 +15,7 @@ _BATCH: Final = 200
 
 
 class SqliteSource:
-    """One file, opened read-only; a server may go on writing to it. Everything is asked in threads, one question at a time."""
+    """A file opened read-only; a server may continue to write to it. Statements run in threads, one at a time."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -23,9 +23,9 @@ class SqliteSource:
     @classmethod
     @asynccontextmanager
     async def opened(cls, path: str) -> AsyncIterator[Self]:
-        """Raises BadRequest for what is no SQLite file that can be read."""
+        """Open a file. Raises BadRequest if it is not a readable SQLite file."""
         if not await asyncio.to_thread(Path(path).is_file):
-            raise BadRequest(f"there is no file {path}")
+            raise BadRequest(f"file not found: {path}")
         connection = await asyncio.to_thread(_connect, path)
         try:
             yield cls(connection)
@@ -35,14 +35,17 @@ class SqliteSource:
             connection.close()
 
     async def columns(self, table: str) -> frozenset[str]:
+        """Return the columns of a table; empty if there is no such table."""
         found = await asyncio.to_thread(self._all, f"pragma table_info({_named(table)})", ())
         return frozenset(row["name"] for row in found)
 
     async def count(self, table: str) -> int:
+        """Return the number of rows of a table."""
         (row,) = await asyncio.to_thread(self._all, f"select count(*) as count from {_named(table)}", ())  # noqa: S608 - quoted
         return int(row["count"])
 
     async def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
+        """Yield the rows of a table."""
         where, values = "", ()
         if among is not None:
             where, values = f"where {_named(among[0])} in ({', '.join('?' * len(among[1]))})", tuple(among[1])
@@ -67,9 +70,9 @@ def _connect(path: str) -> sqlite3.Connection:
         connection.text_factory = lambda text: text.decode(errors="replace")
         connection.execute("pragma trusted_schema = off")
         connection.execute("select count(*) from sqlite_master").fetchall()
-        connection.execute("begin")  # everything is read as of one moment
+        connection.execute("begin")  # One transaction: everything is read as of one moment.
     except sqlite3.Error as error:
-        raise BadRequest(f"{path} is no SQLite database that can be read: {error}") from error
+        raise BadRequest(f"{path} is not a readable SQLite database: {error}") from error
     return connection
 
 

@@ -1,4 +1,4 @@
-"""Where an import writes, in one transaction, and what it remembers of earlier ones."""
+"""The database that an import writes to in one transaction, and its record of earlier imports."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -39,24 +39,24 @@ _FACT_COLUMNS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _EarlierImport:
-    """What was imported before, and its state then."""
+    """A row that was imported before, and its state then."""
 
     digest: bytes
     state: str
 
 
 class Target:
-    """A database of ours, within the transaction of an import."""
+    """A Dashwright database within the transaction of an import."""
 
     def __init__(self, connection: Connection, report: Report) -> None:
         self._connection = connection
         self._report = report
         self._known: dict[str, dict[str, _EarlierImport]] = {}
         self.refused: dict[str, set[int]] = {}
-        """Numbers of rows that are somebody else's here: what belongs to them at the origin must not become those others'."""
+        """Numbers of refused rows: objects that belong to them must not be assigned to the rows that have these numbers here."""
 
     async def prepare(self) -> None:
-        """Takes the lock of all who write objects, before anything else is locked."""
+        """Take the lock of all writers of objects, before anything else is locked."""
         await self._connection.execute(_sql.prepare)
         await resources.lock(self._connection)
         await self._connection.execute(_sql.create_facts)
@@ -64,17 +64,18 @@ class Target:
         await self._staging.open()
 
     async def is_fresh(self) -> bool:
+        """Return whether the database contains only what a first start creates."""
         return bool(await self._connection.fetchval(_sql.is_fresh))
 
     async def forget_first(self, *, user: bool, org: bool) -> None:
-        """Makes room for the first user and organization of the origin where those of a first start stand."""
+        """Delete the user and organization of a first start, to make room for those of the origin."""
         if user:
             await self._connection.execute(_sql.forget_first_user)
         if org:
             await self._connection.execute(_sql.forget_first_org)
 
     async def put(self, record: Record) -> bool:
-        """Writes a row of an account; whether it is here now."""
+        """Write a row of an account and return whether it is present now."""
         columns = orjson.dumps(dict(record.columns), option=orjson.OPT_SORT_KEYS)
         digest = hashlib.sha256(columns).digest()
         known = (await self._earlier(record.table)).get(record.key)
@@ -82,23 +83,23 @@ class Target:
             self._report.count(record.table, Outcome.UNCHANGED)
             return True
         if lost := [f"{table} {number}" for table, number in record.refers_to if number in self.refused.get(table, ())]:
-            self._report.remark(record.table, record.key, Outcome.SKIPPED, f"it belongs to {' and '.join(lost)} of the origin, not brought")
+            self._report.remark(record.table, record.key, Outcome.SKIPPED, f"it belongs to {' and '.join(lost)}, which was not imported")
             return False
         since = None if known is None else record.updated if record.table in _WITHOUT_TIME else datetime.fromisoformat(known.state)
         try:
             async with self._connection.transaction():
                 written = await self._connection.fetchval(_statement(record.table, tuple(record.columns)), columns.decode(), since)
         except asyncpg.ForeignKeyViolationError:
-            self._report.remark(record.table, record.key, Outcome.SKIPPED, "whom it belongs to is not here")
+            self._report.remark(record.table, record.key, Outcome.SKIPPED, "its owner does not exist here")
             return False
         except asyncpg.UniqueViolationError as error:
-            return self._refuse(record, f"something here has the same place: {error.detail}")
+            return self._refuse(record, f"it conflicts with an existing row: {error.detail}")
         except (asyncpg.CheckViolationError, asyncpg.NotNullViolationError, asyncpg.DataError) as error:
-            return self._refuse(record, f"a value of it is not taken here: {error}")
+            return self._refuse(record, f"it has an invalid value: {error}")
         if written is None and known is None:
-            return self._refuse(record, "its number is taken here by another one")
+            return self._refuse(record, "its number is in use here")
         if written is None:
-            self._report.remark(record.table, record.key, Outcome.KEPT, "it was changed or removed here since it was imported")
+            self._report.remark(record.table, record.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
             return True
         self._report.count(record.table, Outcome.IMPORTED if known is None else Outcome.UPDATED)
         await self._connection.execute(_sql.note, record.table, record.key, digest, record.updated.isoformat())
@@ -113,12 +114,12 @@ class Target:
     async def put_objects(
         self, org_id: int, objects: Sequence[ImportedObject], notes: Mapping[str, VersionNote]
     ) -> Sequence[ImportedObject]:
-        """Writes objects of one kind and organization; answers those that were made or brought up to date."""
+        """Write objects of one kind and organization, and return those that were created or updated."""
         namespace, kind = namespace_of(org_id), objects[0].kind
         origin = _ORIGIN_OF[kind.plural]
         if org_id in self.refused.get("org", ()):
             for item in objects:
-                self._report.remark(origin, item.key, Outcome.SKIPPED, f"it belongs to org {org_id} of the origin, not brought")
+                self._report.remark(origin, item.key, Outcome.SKIPPED, f"it belongs to org {org_id}, which was not imported")
             return []
         earlier = await self._earlier(origin)
         rows = await self._connection.fetch(_sql.present, namespace, [kind.plural], [item.name for item in objects])
@@ -142,17 +143,17 @@ class Target:
             self._report.count(origin, Outcome.UNCHANGED)
             return None
         if known is None and present is not None:
-            self._report.remark(origin, item.key, Outcome.REFUSED, f"there is a {item.kind.singular} of that name here already")
+            self._report.remark(origin, item.key, Outcome.REFUSED, f"a {item.kind.singular} of that name already exists here")
             return None
         if known is not None and (present is None or str(present["generation"]) != known.state):
-            self._report.remark(origin, item.key, Outcome.KEPT, "it was changed or removed here since it was imported")
+            self._report.remark(origin, item.key, Outcome.KEPT, "it was changed or deleted here since it was imported")
             return None
         self._report.count(origin, Outcome.IMPORTED if known is None else Outcome.UPDATED)
-        # What was moved, or edited in the database itself, has no newer version at its origin.
+        # An object that was moved, or edited in Grafana's database directly, has no newer version number there.
         return item if known is None else replace(item, generation=max(item.generation, int(known.state) + 1))
 
     async def put_versions(self, versions: Sequence[tuple[ImportedObject, Version]]) -> None:
-        """Earlier generations of objects that were just written."""
+        """Write earlier generations of objects that were just written."""
         columns = zip(
             *[
                 (
@@ -174,7 +175,7 @@ class Target:
         await self._connection.execute(_sql.write_versions, *map(list, columns))
 
     async def put_rules(self, subject: Subject, levels: dict[Grantee, int]) -> None:
-        """The rules of an object that has no list of its own here."""
+        """Write the rules of an object that has no list of its own here."""
         namespace = namespace_of(subject.org_id)
         if subject.org_id in self.refused.get("org", ()):
             return
@@ -189,6 +190,7 @@ class Target:
         self._report.count("access", Outcome.IMPORTED)
 
     async def pass_numbers(self) -> None:
+        """Move the sequences past the imported numbers."""
         await self._connection.execute(_sql.pass_numbers)
 
     async def _earlier(self, origin: str) -> dict[str, _EarlierImport]:
@@ -200,9 +202,9 @@ class Target:
 
 @cache
 def _statement(table: str, columns: tuple[str, ...]) -> str:
-    """Inserts a row of that table from JSON, or, given the time of its last change as it is known, brings it up to date.
+    """Return the statement that inserts a row from JSON, or updates it if its last change is as known.
 
-    The names are those of our own tables, never of what is read.
+    Table and column names are constants of this module, never names from the source.
     """
     key = _KEYS.get(table, ("id",))
     listed = ", ".join(f'"{name}"' for name in columns)

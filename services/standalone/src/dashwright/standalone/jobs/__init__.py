@@ -1,1 +1,1 @@
-"""``dashwright jobs``: the jobs of a server, asked for over HTTP."""
+"""``dashwright jobs``: the jobs of a server, over HTTP."""

@@ -1,4 +1,4 @@
-"""The commands on jobs: list, follow, cancel, and ask for a sync."""
+"""The job commands: list, follow, cancel, and request a sync."""
 
 import asyncio
 import sys
@@ -27,19 +27,23 @@ app = App(name="jobs")
 @Parameter(name="*")
 @dataclass(frozen=True, slots=True)
 class ServerOptions:
-    """The server, and who asks. Credentials are best given in the environment: everybody on this machine sees arguments."""
+    """The server and the credentials.
+
+    Credentials should be given in the environment: all users of this machine can see arguments.
+    """
 
     url: Annotated[str, Parameter(env_var="DASHWRIGHT_URL")] = "http://127.0.0.1:3000"
     "The server's address."
     token: Annotated[str, Parameter(env_var="DASHWRIGHT_TOKEN", show_default=False)] = ""
     "A service account's token."
     user: Annotated[str, Parameter(env_var="DASHWRIGHT_USER", show_default=False)] = ""
-    "A user, as name:password, where there is no token."
+    "A user, as name:password, if there is no token."
     namespace: Annotated[str, Parameter(env_var="DASHWRIGHT_NAMESPACE")] = "default"
     "The namespace of the organization."
 
     @property
     def login(self) -> Login:
+        """The options as a login."""
         return Login(self.url, self.namespace, self.token, self.user)
 
 
@@ -51,14 +55,14 @@ _STYLES: Final = {State.PENDING: "dim", State.WORKING: "cyan", State.SUCCESS: "g
 
 @app.command(name="list")
 def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """List the jobs that wait, are at work, or have ended.
+    """List pending, running and ended jobs.
 
-    The exit status is 0, 1 where there is no such repository, 2 when the jobs cannot be told.
+    The exit status is 0, 1 if the repository does not exist, or 2 if the jobs cannot be read.
 
     Parameters
     ----------
     repository
-        Only those of this repository.
+        Only jobs of this repository.
     as_json
         Print a JSON list of Job objects.
     """
@@ -66,7 +70,7 @@ def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptio
     async def run(server: Server, console: Console) -> int:
         found = [job async for job in server.jobs(repository)]
         if repository and not found and not await server.has_repository(repository):
-            sys.stderr.write(f"dashwright jobs: there is no repository {plain(repository)}\n")
+            sys.stderr.write(f"dashwright jobs: repository {plain(repository)} not found\n")
             return FAILED
         found.sort(key=lambda job: (job.created, job.name), reverse=True)
         if as_json:
@@ -83,14 +87,14 @@ def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptio
 
 @app.command
 def follow(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """Show what a job does until it ends.
+    """Show the progress of a job until it ends.
 
-    The exit status is 0 where it ended in success, 1 where it did not, 2 when that cannot be told.
+    The exit status is 0 if the job succeeded, 1 if it failed, 2 if it cannot be read.
 
     Parameters
     ----------
     as_json
-        Print nothing until the job ends, then its Job object as JSON.
+        Print nothing until the job ends, then the Job object as JSON.
     """
 
     async def run(server: Server, console: Console) -> int:
@@ -101,20 +105,20 @@ def follow(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
 
 @app.command
 def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER) -> int:
-    """End a job that waits or is at work; what it has not stored yet is not stored.
+    """Cancel a pending or running job; changes that it has not stored yet are lost.
 
-    The exit status is 0, or 2 when there is no such job or it has ended already.
+    The exit status is 0, or 2 if the job does not exist or has already ended.
 
     Parameters
     ----------
     as_json
-        Print the Job object, as it was before, as JSON.
+        Print the Job object from before as JSON.
     """
 
     async def run(server: Server, console: Console) -> int:
         job = await server.job(name)
         if job.has_ended:
-            sys.stderr.write(f"dashwright jobs: {plain(name)} has ended already ({job.status.state.value})\n")
+            sys.stderr.write(f"dashwright jobs: {plain(name)} has already ended ({job.status.state.value})\n")
             return NOT_DONE
         await server.cancel(job)
         if as_json:
@@ -130,18 +134,18 @@ def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
 def sync(
     repository: str, /, *, incremental: bool = False, wait: bool = True, as_json: AsJson = False, options: ServerOptions = DEFAULT_SERVER
 ) -> int:
-    """Ask for a sync of a repository, and show what it does until it ends.
+    """Request a sync of a repository, and show its progress until it ends.
 
-    The exit status is 0 where it ended in success, 1 where it did not, 2 when it could not be asked for.
+    The exit status is 0 if the sync succeeded, 1 if it failed, 2 if it could not be requested.
 
     Parameters
     ----------
     incremental
-        Look only at what differs from the commit that is stored.
+        Only read files that differ from the stored commit.
     wait
-        Without, only the job's name is printed.
+        Wait for the end; with --no-wait only the job's name is printed.
     as_json
-        Print the Job object as JSON: at its end, or with ``--no-wait`` as it was submitted.
+        Print the Job object as JSON: at its end, or with ``--no-wait`` as submitted.
     """
 
     async def run(server: Server, console: Console) -> int:

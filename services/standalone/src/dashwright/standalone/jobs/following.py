@@ -1,4 +1,4 @@
-"""A job from where it is to its end, over breaks of the connection, and how that is shown."""
+"""Following a job to its end, across lost connections, and showing its progress."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,7 +17,10 @@ _COUNTS: Final = ("create", "update", "delete", "noop", "error")
 
 
 async def follow(server: Server, name: str) -> AsyncIterator[Job]:
-    """The job as it is, then each time it changes, up to its end. Raises NotFound where there is none, or it is removed."""
+    """Yield the job as it is, then after each change, until it ends.
+
+    Raises NotFound if the job does not exist or is deleted.
+    """
     failures = 0
     while True:
         try:
@@ -45,7 +48,7 @@ async def end_of(server: Server, name: str) -> Job:
 
 
 async def show(console: Console, server: Server, name: str) -> Job:
-    """The job at its end: a bar on a terminal, else a line for each change that a reader would notice."""
+    """Return the job at its end. Shows a progress bar on a terminal, else a line for each relevant change."""
     shown = _bar if console.is_terminal else _lines
     job = await shown(console, follow(server, name))
     _show_end(console, job)

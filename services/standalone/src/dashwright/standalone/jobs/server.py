@@ -1,4 +1,4 @@
-"""A server's jobs over its HTTP API."""
+"""A client for a server's jobs over its HTTP API."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.provisioning import JobSpec, JobStatus, State
 
 _CONNECT_SECONDS: Final = 10.0
-_ANSWER_SECONDS: Final = 60.0
+_RESPONSE_SECONDS: Final = 60.0
 _WATCH_SECONDS: Final = 300
+#: The largest response, and the largest event, in bytes.
 _LARGEST: Final = 16 * 1024 * 1024
-"""Bytes of an answer, and of an event."""
 
 _PAGE: Final = 500
 _REFUSALS: Final[Mapping[int, type[DashwrightError]]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 429: TooManyRequests}
@@ -27,7 +27,7 @@ _REFUSALS: Final[Mapping[int, type[DashwrightError]]] = {401: Unauthorized, 403:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where a server is and who asks: by a token, or as ``name:password``, or as nobody."""
+    """The address of a server, and the credentials: a token, or ``name:password``, or none."""
 
     url: str
     namespace: str
@@ -37,6 +37,8 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Job:
+    """A job as the server returned it."""
+
     name: str
     version: str
     created: str
@@ -46,21 +48,26 @@ class Job:
 
     @property
     def has_ended(self) -> bool:
+        """True for a job that succeeded or failed."""
         return self.status.state in (State.SUCCESS, State.ERROR)
 
 
 class Server:
-    """Every call raises BadRequest, Unauthorized, Forbidden, NotFound or TooManyRequests with the server's words, and SourceFailed."""
+    """A client of one server.
+
+    Every method raises BadRequest, Unauthorized, Forbidden, NotFound or TooManyRequests with the server's message,
+    and SourceFailed if there is no valid response.
+    """
 
     def __init__(self, login: Login) -> None:
-        """Raises BadRequest for what is no address, or no name with a password."""
+        """Raise BadRequest for an invalid address, or a user without a password."""
         self._at = _address(login.url)
         self._api = self._at / "apis" / JOB.group / JOB.version / "namespaces" / login.namespace
         self._headers = {"Accept": "application/json", "User-Agent": "dashwright"} | _authorization(login)
         self._opened: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_WATCH_SECONDS + _ANSWER_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock_read=_WATCH_SECONDS + _RESPONSE_SECONDS)
         jar = aiohttp.DummyCookieJar()
         self._opened = aiohttp.ClientSession(headers=self._headers, timeout=timeout, cookie_jar=jar, read_bufsize=_LARGEST)
         return self
@@ -70,7 +77,7 @@ class Server:
             await self._opened.close()
 
     async def jobs(self, repository: str = "") -> AsyncIterator[Job]:
-        """By name; of one repository, where it is named."""
+        """Yield the jobs by name, of one repository if given."""
         query = {"limit": str(_PAGE)} | ({"labelSelector": f"repository={repository}"} if repository else {})
         while True:
             page = await self._ask("GET", self._api / JOB.plural, query)
@@ -82,7 +89,7 @@ class Server:
             query["continue"] = following
 
     async def has_repository(self, name: str) -> bool:
-        """Whether there may be one: who is not told, as by a token for jobs alone, takes it to be there."""
+        """Return whether the repository may exist. It may if the caller is not allowed to read repositories."""
         try:
             await self._ask("GET", self._api / REPOSITORY.plural / name)
         except NotFound:
@@ -92,17 +99,19 @@ class Server:
         return True
 
     async def job(self, name: str) -> Job:
+        """Return a job."""
         return _job(await self._ask("GET", self._api / JOB.plural / name))
 
     async def sync(self, repository: str, *, incremental: bool) -> Job:
-        """Asks for one; one that is asked for already is that."""
+        """Request a sync and return its job, which may be an equal pending one."""
         return _job(await self._ask("POST", self._api / REPOSITORY.plural / repository / "sync", body={"incremental": incremental}))
 
     async def cancel(self, job: Job) -> None:
+        """Cancel a job."""
         await self._ask("DELETE", self._api / JOB.plural / job.name)
 
     async def changes(self, job: Job) -> AsyncIterator[Job]:
-        """What becomes of a job, for some minutes at most. Raises NotFound where it is removed."""
+        """Yield the job after each change, for a few minutes at most. Raises NotFound if it is deleted."""
         query = {"watch": "true", "fieldSelector": f"metadata.name={job.name}", "resourceVersion": job.version}
         query["timeoutSeconds"] = str(_WATCH_SECONDS)
         try:
@@ -114,43 +123,43 @@ class Server:
                         case "ADDED" | "MODIFIED":
                             yield _job(event.get("object"))
                         case "DELETED":
-                            raise NotFound(f"the job {job.name} was removed")
+                            raise NotFound(f"the job {job.name} was deleted")
                         case "ERROR":
                             return
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-            raise self._silent(error) from error
+            raise self._connection_error(error) from error
 
     async def _ask(self, method: str, url: URL, query: Mapping[str, str] | None = None, body: Any = None) -> dict[str, Any]:
-        timeout = aiohttp.ClientTimeout(total=_ANSWER_SECONDS, sock_connect=_CONNECT_SECONDS)
+        timeout = aiohttp.ClientTimeout(total=_RESPONSE_SECONDS, sock_connect=_CONNECT_SECONDS)
         try:
-            # A redirect is not followed: the credentials are for this server alone.
+            # Redirects are not followed, because the credentials are for this server only.
             async with self._session.request(method, url, params=query, json=body, timeout=timeout, allow_redirects=False) as response:
                 await _check(response)
                 return _tree(await _read(response))
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise self._silent(error) from error
+            raise self._connection_error(error) from error
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        assert self._opened is not None, "it is used in a with statement"
+        assert self._opened is not None, "use the client in a with statement"
         return self._opened
 
-    def _silent(self, error: Exception) -> SourceFailed:
+    def _connection_error(self, error: Exception) -> SourceFailed:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
-            return SourceFailed(f"the certificate of {self._at} is not trusted: name the file of its authority in SSL_CERT_FILE")
-        said = "did not answer in time" if isinstance(error, TimeoutError) else f"cannot be asked ({error})"
-        return SourceFailed(f"{self._at} {said}: name the server by --url, or in DASHWRIGHT_URL")
+            return SourceFailed(f"the certificate of {self._at} is not trusted: set SSL_CERT_FILE to the file of its authority")
+        said = "did not respond in time" if isinstance(error, TimeoutError) else f"cannot be reached ({error})"
+        return SourceFailed(f"{self._at} {said}: set the server by --url or DASHWRIGHT_URL")
 
 
 def _address(text: str) -> URL:
     try:
         url = URL(text)
     except ValueError as error:
-        raise BadRequest(f"the address of the server is none: {error}") from error
+        raise BadRequest(f"invalid server address: {error}") from error
     if url.scheme not in ("http", "https") or not url.host:
-        raise BadRequest("the address of the server begins with http:// or https:// and names a host")
+        raise BadRequest("the server address must begin with http:// or https:// and name a host")
     if url.user is not None or url.password is not None:
-        raise BadRequest("the address of the server holds a user or password: use DASHWRIGHT_USER")
+        raise BadRequest("the server address must not contain a user or password: use DASHWRIGHT_USER")
     return url.with_query(None).with_fragment(None)
 
 
@@ -161,7 +170,7 @@ def _authorization(login: Login) -> dict[str, str]:
         return {}
     name, colon, password = login.user.partition(":")
     if not colon:
-        raise BadRequest("a user is given as name:password")
+        raise BadRequest("the user must be given as name:password")
     return {"Authorization": aiohttp.encode_basic_auth(name, password)}
 
 
@@ -173,18 +182,18 @@ async def _check(response: aiohttp.ClientResponse) -> None:
     except SourceFailed:
         said = ""
     if response.status == HTTPStatus.UNAUTHORIZED and "Authorization" not in response.request_info.headers:
-        raise Unauthorized("the server wants to know who asks: set DASHWRIGHT_TOKEN, or DASHWRIGHT_USER to name:password")
+        raise Unauthorized("the server requires credentials: set DASHWRIGHT_TOKEN, or DASHWRIGHT_USER to name:password")
     kind = _REFUSALS.get(response.status, SourceFailed if response.status >= 500 else BadRequest)
-    raise kind(said or f"the server answered {response.status}: is there a Dashwright at that address?")
+    raise kind(said or f"the server responded with status {response.status}: is it a Dashwright server?")
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Raises TooLarge."""
+    """Return the body. Raises TooLarge."""
     body = bytearray()
     async for piece in response.content.iter_any():
         body += piece
         if len(body) > _LARGEST:
-            raise TooLarge(f"the server's answer has more than {_LARGEST} bytes")
+            raise TooLarge(f"the server's response has more than {_LARGEST} bytes")
     return bytes(body)
 
 
@@ -192,9 +201,9 @@ def _tree(body: bytes) -> dict[str, Any]:
     try:
         tree = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise SourceFailed("the server's answer is no JSON: is there a Dashwright at that address?") from error
+        raise SourceFailed("the server's response is not JSON: is it a Dashwright server?") from error
     if not isinstance(tree, dict):
-        raise SourceFailed("the server's answer is no JSON object: is there a Dashwright at that address?")
+        raise SourceFailed("the server's response is not a JSON object: is it a Dashwright server?")
     return tree
 
 
@@ -204,4 +213,4 @@ def _job(item: Any) -> Job:
         spec, status = JobSpec.model_validate(item["spec"]), JobStatus.model_validate(item.get("status") or {})
         return Job(metadata["name"], metadata["resourceVersion"], metadata["creationTimestamp"], spec, status, item)
     except (KeyError, TypeError, ValidationError) as error:
-        raise SourceFailed("the server tells of a job in a shape that is not known here: is it of another version?") from error
+        raise SourceFailed("the server returned a job in an unknown format: does it have another version?") from error
