@@ -67,7 +67,7 @@ class Worker:
         body = orjson.dumps(spec | {"githost": {"url": url, "branch": "main"}}).decode()
         write = resources.Write(REPOSITORY, name, body, REPOSITORY.version, extract=Extract(name))
         async with self._database.transaction() as connection:
-            return (await resources.create(connection, NAMESPACE, write, actor="user:1", now=Clock().now())).uid
+            return (await resources.create(await resources.lock(connection), NAMESPACE, write, actor="user:1", now=Clock().now())).uid
 
     async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
         """The seconds from the handler entered to the job's end. Raises AssertionError where it has not ended well."""

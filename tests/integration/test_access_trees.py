@@ -45,7 +45,7 @@ async def write(database: Database, name: str, parent: str = "", *, namespace: s
     annotations = {FOLDER_KEY: parent} if parent else {}
     written = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
-        await resources.create(connection, namespace, written, actor="user:1", now=datetime.now(UTC))
+        await resources.create(await resources.lock(connection), namespace, written, actor="user:1", now=datetime.now(UTC))
 
 
 async def close(database: Database, name: str) -> None:

@@ -18,7 +18,7 @@ async def test_what_is_being_removed_is_left_alone(database: Database) -> None:
     async with database.transaction() as connection:
         for name in ("going", "staying"):
             write = resources.Write(REPOSITORY, name, SPEC, REPOSITORY.version, extract=Extract("R"))
-            await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+            await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now())
     async with asyncio.timeout(10), database.transaction() as removing:
         await resources.delete(removing, REPOSITORY, "default", ["going"], actor="user:1")
         async with database.connection() as connection:

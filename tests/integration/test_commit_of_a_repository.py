@@ -22,7 +22,7 @@ SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"targe
 
 async def make(database: Database, write: resources.Write) -> uuid.UUID:
     async with database.transaction() as connection:
-        return (await resources.create(connection, "default", write, actor="user:1", now=NOW)).uid
+        return (await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)).uid
 
 
 async def test_a_commit_is_that_of_one_generation(database: Database) -> None:

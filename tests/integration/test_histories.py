@@ -43,7 +43,7 @@ async def save(database: Database, name: str, *titles: str, folder: str = "") ->
             annotations = {"grafana.app/message": f"to {title}"} | ({"grafana.app/folder": folder} if folder else {})
             spec = orjson.dumps({"title": title}).decode()
             write = resources.Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), annotations=annotations)
-            await resources.put(connection, "default", write, actor="user:1", now=NOW)
+            await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
         return (await resources.get(connection, DASHBOARD, "default", name)).uid
 
 
@@ -63,7 +63,7 @@ async def restore(database: Database, name: str) -> None:
         assert taken is not None
         write = resources.Write(DASHBOARD, name, '{"title":"again"}', "v2alpha1", extract=Extract("again"))
         write = replace(write, uid=taken.uid, generation=taken.generation + 1, number=taken.number)
-        await resources.create(connection, "default", write, actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
 
 
 async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
@@ -158,7 +158,7 @@ async def test_what_is_deleted_twice_lies_there_as_it_was_last(database: Databas
     await throw_away(database, "a")
     async with database.transaction() as connection:
         write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
-        await resources.create(connection, "default", write, actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
     await throw_away(database, "a")
     async with database.connection() as connection:
         (item,) = await histories.list_trash(connection, DASHBOARD, "default", limit=9)

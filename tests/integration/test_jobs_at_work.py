@@ -358,7 +358,7 @@ async def test_the_repository_shows_what_becomes_of_its_sync(database: Database,
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
     async with database.transaction() as connection:
         write = resources.Write(REPOSITORY, "r", spec, "v0alpha1")
-        await resources.create(connection, "default", write, actor="user:1", now=Clock().now(), status="{}")
+        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now(), status="{}")
     floor = Floor(database, broker, Scripted(hang))
     await floor.consumer.start()
     uid = await floor.submit("a")

@@ -29,7 +29,7 @@ async def put(connection: Connection, name: str, title: str = "T", *, folder: st
     spec = orjson.dumps({"title": title}).decode()
     write = Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), labels=labels, annotations=annotations)
     async with connection.transaction():
-        await resources.put(connection, "default", write, actor="user:1", now=NOW)
+        await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
 
 
 async def write(connection: Connection, statement: str, *values: Any) -> None:

@@ -37,7 +37,7 @@ async def make(database: Database, name: str, repository: str) -> None:
         DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, extract=Extract("T"), annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
     )
     async with database.transaction() as connection:
-        await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+        await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now())
 
 
 async def removals(*names: str) -> AsyncIterator[Change]:
@@ -83,7 +83,7 @@ async def test_a_folder_that_others_use_is_let_go(database: Database, stored: St
     ]
     async with database.transaction() as connection:
         for write in written:
-            await resources.create(connection, "default", write, actor="user:1", now=Clock().now())
+            await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now())
 
     async def gone() -> AsyncIterator[Change]:
         yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "ours"))

@@ -48,7 +48,7 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
     """What is created is answered with name, uid, versions, creator and the spec's own text."""
     async with database.transaction() as connection:
         write = dashboard("a", folder="f")
-        written = await resources.create(connection, "default", write, actor="user:7", now=NOW)
+        written = await resources.create(await resources.lock(connection), "default", write, actor="user:7", now=NOW)
     found = await read(database, "a")
     assert found["spec"] == {"title": "T"}
     assert found["apiVersion"] == "dashboard.grafana.app/v2alpha1"
@@ -62,10 +62,10 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
 async def test_a_taken_name_is_refused(database: Database) -> None:
     """A second create of a name is AlreadyExists, and the first object stays as it was."""
     async with database.transaction() as connection:
-        await resources.create(connection, "default", dashboard("a"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection), "default", dashboard("a"), actor="user:1", now=NOW)
     with pytest.raises(AlreadyExists, match=r'dashboards\.dashboard\.grafana\.app "a" already exists'):
         async with database.transaction() as connection:
-            await resources.create(connection, "default", dashboard("a", "other"), actor="user:1", now=NOW)
+            await resources.create(await resources.lock(connection), "default", dashboard("a", "other"), actor="user:1", now=NOW)
     assert (await read(database, "a"))["spec"] == {"title": "T"}
 
 
@@ -75,7 +75,7 @@ async def test_of_two_concurrent_creates_one_succeeds(database: Database) -> Non
     async def create(title: str) -> str:
         try:
             async with database.transaction() as connection:
-                await resources.create(connection, "default", dashboard("a", title), actor="user:1", now=NOW)
+                await resources.create(await resources.lock(connection), "default", dashboard("a", title), actor="user:1", now=NOW)
         except AlreadyExists:
             return "refused"
         return "made"
@@ -155,7 +155,7 @@ async def test_namespaces_and_kinds_are_apart(database: Database) -> None:
     """The same name in another namespace or kind is another object."""
     await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
     async with database.transaction() as connection:
-        await resources.create(connection, "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
         assert (await resources.get(connection, FOLDER, "default", "a")).spec == '{"title":"F"}'
         assert (await resources.get(connection, DASHBOARD, "org-2", "a")).spec == '{"title":"other"}'
     assert (await read(database, "a"))["spec"] == {"title": "T"}
@@ -274,7 +274,7 @@ async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> Non
     """The last state of what was deleted, where it is asked for; with its namespace it goes for good."""
     async with database.transaction() as connection:
         for name in ("a", "b"):
-            await resources.create(connection, "default", dashboard(name, "T"), actor="user:1", now=NOW)
+            await resources.create(await resources.lock(connection), "default", dashboard(name, "T"), actor="user:1", now=NOW)
         assert await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:2", keep=True) == ["a"]
         assert await resources.delete(connection, DASHBOARD, "default", ["b"], actor="user:2") == ["b"]
         kept = await connection.fetch("select name, title, generation, deleted_by from trash")
@@ -286,7 +286,7 @@ async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> Non
 async def test_a_deletion_that_waits_is_a_generation_with_the_same_body(database: Database) -> None:
     """It knows the generation before; an unknown object is not found."""
     async with database.transaction() as connection:
-        await resources.create(connection, "default", dashboard("a", "T"), actor="user:1", now=NOW)
+        await resources.create(await resources.lock(connection), "default", dashboard("a", "T"), actor="user:1", now=NOW)
         marked = await resources.mark_deleted(connection, DASHBOARD, "default", "a", actor="user:2", now=NOW)
         rows = await connection.fetch("select generation, created_by, parent_version, spec from resource_history order by generation")
         assert [tuple(row)[:3] for row in rows] == [(1, "user:1", None), (2, "user:2", 1)]

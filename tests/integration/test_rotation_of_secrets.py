@@ -31,7 +31,7 @@ async def fill(connection: Connection) -> None:
     for number in (1, 2):
         githost = {"url": f"https://git.example/{number}", "encryptedToken": text(f"token {number}", TOKEN)}
         write = resources.Write(REPOSITORY, "r", json.dumps({"githost": githost, "big": 2**60}), REPOSITORY.version, extract=Extract("R"))
-        await resources.put(connection, "default", write, actor="user:1", now=Clock().now())
+        await resources.put(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now())
     status = json.dumps({"webhook": {"encryptedSecret": text("signs", HOOK)}})
     await resources.write_status(connection, REPOSITORY, "default", "r", status.encode())
     block = json.dumps({"encryptedToken": text("token 1", TOKEN)})

@@ -41,7 +41,7 @@ COUNTER = Key(DASHBOARD.group, DASHBOARD.plural, "counter")
 async def repository(database: Database) -> Repository:
     made = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
     async with database.transaction() as connection:
-        await resources.create(connection, "default", made, actor="user:1", now=Clock().now())
+        await resources.create(await resources.lock(connection), "default", made, actor="user:1", now=Clock().now())
         return repository_of(await resources.get(connection, REPOSITORY, "default", "r"))
 
 

@@ -42,7 +42,7 @@ async def put(
     annotations = {"grafana.app/folder": folder} if folder else {}
     write = Write(DASHBOARD, name, text, "v2alpha1", extract=Extract(name), labels=labels or {}, annotations=annotations)
     async with connection.transaction():
-        await resources.put(connection, namespace, write, actor="user:1", now=NOW)
+        await resources.put(await resources.lock(connection), namespace, write, actor="user:1", now=NOW)
 
 
 async def make(api: Api, *names: str, **options: Any) -> None:

@@ -74,7 +74,7 @@ async def change_one_by_one(world: World) -> None:
     for _ in range(ROUNDS):
         async with world.writing() as connection:
             for _ in range(world.random.randrange(1, 5)):
-                await resources.put(connection, "default", world.one(), actor="user:1", now=NOW)
+                await resources.put(await resources.lock(connection), "default", world.one(), actor="user:1", now=NOW)
                 await world.pause()
         await world.pause()
 

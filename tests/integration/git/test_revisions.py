@@ -48,7 +48,7 @@ class Side:
     async def make(self) -> None:
         made = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
         async with self._database.transaction() as connection:
-            await resources.create(connection, self._namespace, made, actor="user:1", now=Clock().now())
+            await resources.create(await resources.lock(connection), self._namespace, made, actor="user:1", now=Clock().now())
 
     async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
         """What came of it, and whether the difference was enough."""

@@ -12,7 +12,7 @@ from dashwright.common.database import queries
 from dashwright.common.errors import DashwrightError
 
 NAMES = st.from_regex(r"\A[a-z][a-z0-9_]{0,20}\Z")
-BODIES = st.text(st.characters(codec="utf-8", exclude_characters="-\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1).filter(str.strip)
+BODIES = st.text(st.characters(codec="utf-8", exclude_characters="-:{\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), min_size=1).filter(str.strip)
 ROOT = Path(__file__).parents[3]
 
 
@@ -43,6 +43,23 @@ def test_a_file_that_does_not_fit_refuses(text: str, said: str) -> None:
     assert "x.sql" in str(caught.value)
 
 
+def test_named_parameters_are_numbered_in_the_order_of_their_first_use() -> None:
+    """A name that occurs twice is one parameter; casts, quoted text and comments are left alone."""
+    read = queries.parse("-- name: a\nselect :b::text, ':c', :a, :b -- not :d", source="x.sql")
+    assert read.bind("a", a=1, b=2) == ("select $1::text, ':c', $2, $1 -- not :d", 2, 1)
+    with pytest.raises(TypeError, match=r"x\.sql: a takes b, a; given: a"):
+        read.bind("a", a=1)
+
+
+def test_fragments_are_filled_in() -> None:
+    """A fragment is text shared by queries; an unknown one is an error, and braces in quotes are no fragment."""
+    read = queries.parse("-- fragment: columns\nx, :y\n-- name: a\nselect {columns}, '{z}' from t", source="x.sql")
+    assert read.bind("a", y=1) == ("select x, $1, '{z}' from t", 1)
+    assert dir(read) == ["a"]
+    with pytest.raises(DashwrightError, match="x\\.sql: a uses an unknown fragment columns"):
+        queries.parse("-- name: a\nselect {columns}", source="x.sql")
+
+
 def test_a_missing_file_is_named() -> None:
     """Loading a file that is not there says which one, and where it was looked for."""
     with pytest.raises(DashwrightError, match=r"no nothing\.sql in dashwright\.common\.database"):
@@ -69,5 +86,7 @@ def test_code_and_file_name_the_same_queries(path: Path) -> None:
     nodes = list(ast.walk(ast.parse(path.read_text())))
     for name, loaded in vars(module).items():
         if isinstance(loaded, queries.Queries):
-            used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name}
+            used = {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
+            calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.bind"]
+            used |= {ast.literal_eval(call.args[0]) for call in calls}
             assert used == set(dir(loaded))

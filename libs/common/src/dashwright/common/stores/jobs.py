@@ -121,31 +121,33 @@ async def submit(
         if key not in once or not is_incremental(job):
             once[key] = job
     uids = {key: uuid.uuid4() for key in once}
-    arrays: list[list[Any]] = [
-        list(uids.values()),
-        [job.namespace for job in once.values()],
-        [job.name for job in once.values()],
-        [_metadata(job, uids[key]) for key, job in once.items()],
-        [orjson.dumps(dict(job.labels)).decode() for job in once.values()],
-        [job.spec for job in once.values()],
-        [job.repository for job in once.values()],
-        [job.action for job in once.values()],
-        [job.coalesce_key for job in once.values()],
-        [job.concurrency_group for job in once.values()],
-        [job.wake_key for job in once.values()],
-        [job.repository_uid for job in once.values()],
-        [job.group_limit for job in once.values()],
-    ]
-    texts = (
-        _PENDING,
-        orjson.dumps(dict(submitted_by)).decode(),
-        routing.EXCHANGE,
-        orjson.dumps(dict(headers)).decode(),
-        SCHEDULER,
-        WEBHOOK,
+    new = once.values()
+    query = _sql.bind(
+        "submit",
+        api_group=kind.group,
+        resource=kind.plural,
+        status=_PENDING,
+        submitted_by=orjson.dumps(dict(submitted_by)).decode(),
+        exchange=routing.EXCHANGE,
+        headers=orjson.dumps(dict(headers)).decode(),
+        scheduler=SCHEDULER,
+        webhook=WEBHOOK,
+        uids=list(uids.values()),
+        namespaces=[job.namespace for job in new],
+        names=[job.name for job in new],
+        metadata=[_metadata(job, uids[key]) for key, job in once.items()],
+        labels=[orjson.dumps(dict(job.labels)).decode() for job in new],
+        specs=[job.spec for job in new],
+        repositories=[job.repository for job in new],
+        actions=[job.action for job in new],
+        coalesce_keys=[job.coalesce_key for job in new],
+        concurrency_groups=[job.concurrency_group for job in new],
+        wake_keys=[job.wake_key for job in new],
+        repository_uids=[job.repository_uid for job in new],
+        group_limits=[job.group_limit for job in new],
     )
     try:
-        rows = await connection.fetch(_sql.submit, kind.group, kind.plural, *arrays, *texts)
+        rows = await connection.fetch(*query)
     except asyncpg.UniqueViolationError as error:
         taken = ", ".join(job.name for job in once.values())
         raise AlreadyExists(f'{kind.key} "{taken}" already exists', details={"group": kind.group, "kind": kind.plural}) from error

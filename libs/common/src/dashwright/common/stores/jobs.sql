@@ -1,49 +1,83 @@
+-- fragment: job_columns
+-- What a StoredJob is read from.
+uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository,
+    attempts, submitted_by, coalesce_key
+
+-- fragment: held_by_owner
+-- Holds for a job at work whose lease is still the owner's.
+state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+
+-- fragment: pending_equal_job
+-- A pending job with the same coalesce_key.
+select from job other
+where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
+
+-- fragment: lease_lapsed
+-- Holds for a job at work whose worker has not renewed its lease in time.
+state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+
 -- name: lock
--- Taken before anything else by whoever reads in order to write. A transaction that needs both locks takes that of objects first.
+-- Taken first by every transaction that reads jobs in order to change them. A transaction that needs both locks takes the
+-- lock of objects first, or two transactions could wait for each other.
 select pg_advisory_xact_lock(1, 2)
 
 -- name: submit
--- Records jobs as pending, each with its wake-up; one that equals a pending job becomes that job, made full if either is full, and asked for
--- by whoever did; $20 is nobody, and neither is what begins with $21 a person. It gets the labels and annotations of both, so that each
--- submitter finds it by their own.
+-- Records jobs as pending, each with its wake-up. A job that equals a pending one (same coalesce_key) is merged into it:
+--   spec: a full sync wins over an incremental one, since it does all that the other would do;
+--   labels and annotations: those of both, so that each submitter finds the job by their own;
+--   submitted_by: a user wins over the scheduler and over webhooks, so that a job a user asked for counts as theirs.
 with input as (
-    select * from unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[],
-                         $13::text[], $14::uuid[], $15::smallint[])
-        as t(uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key, repository_uid, lane_width)
+    select * from unnest(
+        :uids::uuid[], :namespaces::text[], :names::text[], :metadata::text[], :labels::text[], :specs::text[],
+        :repositories::text[], :actions::text[], :coalesce_keys::text[], :concurrency_groups::text[], :wake_keys::text[],
+        :repository_uids::uuid[], :group_limits::smallint[]
+    ) as t (uid, namespace, name, metadata, labels, spec, repository, action, coalesce_key, lane, wake_key,
+            repository_uid, lane_width)
 ), submitted as (
     insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status,
                      repository, repository_uid, action, state, coalesce_key, lane, lane_width, wake_key, submitted_by)
-    select uid, $1, $2, namespace, name, 0, metadata, labels::jsonb, spec, $16, repository, repository_uid, action, 'pending', coalesce_key,
-           lane, lane_width, wake_key, $17::jsonb
+    select uid, :api_group, :resource, namespace, name, 0, metadata, labels::jsonb, spec, :status, repository, repository_uid,
+           action, 'pending', coalesce_key, lane, lane_width, wake_key, :submitted_by::jsonb
     from input
     on conflict (namespace, coalesce_key) where state = 'pending' and coalesce_key is not null do update
-        set spec = case when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec else excluded.spec end,
+        set spec = case
+                when coalesce((excluded.spec::jsonb #>> '{sync,incremental}')::boolean, false) then job.spec
+                else excluded.spec
+            end,
             labels = excluded.labels || job.labels,
             metadata = (job.metadata::jsonb || jsonb_strip_nulls(jsonb_build_object(
                 'labels', excluded.labels || job.labels,
-                'annotations', nullif(coalesce(excluded.metadata::jsonb -> 'annotations', '{}') || coalesce(job.metadata::jsonb -> 'annotations', '{}'), '{}')
+                'annotations', nullif(
+                    coalesce(excluded.metadata::jsonb -> 'annotations', '{}')
+                        || coalesce(job.metadata::jsonb -> 'annotations', '{}'),
+                    '{}'
+                )
             )))::text,
-            submitted_by = case when job.submitted_by ->> 'uid' = $20 or starts_with(job.submitted_by ->> 'uid', $21) then excluded.submitted_by else job.submitted_by end
+            submitted_by = case
+                when job.submitted_by ->> 'uid' = :scheduler or starts_with(job.submitted_by ->> 'uid', :webhook)
+                then excluded.submitted_by
+                else job.submitted_by
+            end
+    -- xmax is 0 only for a row that was inserted: a merged job has had its wake-up already.
     returning *, (xmax = 0) as is_new
 ), woken as (
     insert into outbox (exchange, routing_key, body, headers)
-    select $18, wake_key, json_build_object('uid', uid)::text, $19::jsonb from submitted where is_new
-    returning id, body
+    select :exchange, wake_key, json_build_object('uid', uid)::text, :headers::jsonb from submitted where is_new
+    returning id as outbox_id, body as outbox_body
 )
-select s.uid, s.api_group, s.resource, s.name, s.namespace, s.resource_version, s.generation, s.metadata, s.spec, s.status, s.state, s.action, s.repository,
-       s.attempts, s.submitted_by, s.coalesce_key, s.wake_key, w.id as outbox_id, w.body as outbox_body
-from submitted s left join woken w on w.body::json ->> 'uid' = s.uid::text
+select {job_columns}, wake_key, outbox_id, outbox_body
+from submitted left join woken on woken.outbox_body::json ->> 'uid' = submitted.uid::text
 
 -- name: get
-select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+select {job_columns}
 from job where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 
 -- name: get_many
-select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+select {job_columns}
 from job where uid = any($1::uuid[])
 
 -- name: list_page
-select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+select {job_columns}
 from job
 where namespace = $1 and api_group = $2 and resource = $3 and name > $4
 order by name
@@ -53,34 +87,45 @@ limit $5
 select count(*) from job where namespace = $1 and api_group = $2 and resource = $3 and name > $4
 
 -- name: claim
--- pending → working for a job that may be at work: the woken one, or of all those in lanes the oldest of the repository that has the fewest
--- at work, in the organization that has. So a wake-up is for whoever comes next: many of one repository or organization keep no other
--- waiting, and of two ends close together each counts. Two that are asked for the same are not at work at once: the earlier one may be slower,
--- and would have the last word.
+-- pending → working. A wake-up means "there is work", not "run this job": the job that runs is the woken one or any other that
+-- has a concurrency group. Of these, take the oldest of the repository with the fewest jobs at work, in the organization with
+-- the fewest. Otherwise the many jobs of one repository or organization would keep all others waiting, and a wake-up whose own
+-- job cannot run would be lost while another job could.
+-- A job waits while its equal (same coalesce_key) is at work: the earlier one may be slower, and would overwrite the later one.
+-- wake_key must match, since a worker may only run actions whose queue it consumes.
 with lanes as materialized (
-    select namespace, repository, lane, count(*) as at_work from job where state = 'working' and lane is not null group by 1, 2, 3
+    select namespace, repository, lane, count(*) as at_work
+    from job
+    where state = 'working' and lane is not null
+    group by 1, 2, 3
 ), repositories as (
     select namespace, repository, sum(at_work) as at_work from lanes group by 1, 2
 ), organizations as (
     select namespace, sum(at_work) as at_work from lanes group by 1
 ), next as (
     select waiting.uid
-    from job woken join job waiting on waiting.uid = woken.uid or (woken.lane is not null and waiting.lane is not null)
+    from job woken
+    join job waiting on waiting.uid = woken.uid or (woken.lane is not null and waiting.lane is not null)
     left join lanes on (lanes.namespace, lanes.lane) = (waiting.namespace, waiting.lane)
     left join repositories on (repositories.namespace, repositories.repository) = (waiting.namespace, waiting.repository)
     left join organizations on organizations.namespace = waiting.namespace
-    where woken.uid = $1 and woken.wake_key = coalesce($3, woken.wake_key) and waiting.state = 'pending' and coalesce(waiting.not_before <= now(), true)
+    where woken.uid = $1
+      and woken.wake_key = coalesce($3, woken.wake_key)
+      and waiting.state = 'pending'
+      and coalesce(waiting.not_before <= now(), true)
       and coalesce(lanes.at_work, 0) < waiting.lane_width
       and not exists (
           select from job same
-          where (same.namespace, same.lane, same.coalesce_key) = (waiting.namespace, waiting.lane, waiting.coalesce_key) and same.state = 'working'
+          where (same.namespace, same.lane, same.coalesce_key) = (waiting.namespace, waiting.lane, waiting.coalesce_key)
+            and same.state = 'working'
       )
     order by coalesce(organizations.at_work, 0), coalesce(repositories.at_work, 0), waiting.created_at, waiting.uid
     limit 1
 )
 update job set state = 'working', status = $2, attempts = attempts + 1, started_at = now(), not_before = null
+-- The state is checked again: the job may have been cancelled since the subquery read it.
 where uid = (select uid from next) and state = 'pending'
-returning uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts, submitted_by, coalesce_key
+returning {job_columns}
 
 -- name: lease
 insert into job_lease (uid, owner, expires_at) values ($1, $2, now() + $3::interval)
@@ -92,15 +137,15 @@ select exists (select from job_lease where uid = $1 and owner = $2 and expires_a
 update job_lease set expires_at = now() + $3::interval where uid = $1 and owner = $2 returning uid
 
 -- name: report
--- Progress of a job that is still its owner's.
+-- Progress of a job whose lease is still the owner's.
 update job set status = $3
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+where uid = $1 and {held_by_owner}
 returning uid
 
 -- name: finish
 -- working → success or error, by the owner of the lease only.
 update job set state = $3, status = $4, finished_at = now()
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+where uid = $1 and {held_by_owner}
 returning namespace, repository, lane
 
 -- name: end_lease
@@ -110,7 +155,7 @@ delete from job_lease where uid = $1
 select exists (select from job where namespace = $1 and repository = $2 and action = 'sync' and state = 'working' and uid <> $3)
 
 -- name: wake_group
--- The oldest pending job of a lane that has become free.
+-- Wakes the oldest pending job of a concurrency group (column lane) in which a slot has become free.
 insert into outbox (exchange, routing_key, body)
 select $3, wake_key, json_build_object('uid', uid)::text
 from job where namespace = $1 and lane = $2 and state = 'pending' and coalesce(not_before <= now(), true)
@@ -119,19 +164,20 @@ limit 1
 returning id, routing_key, body, headers
 
 -- name: hand_back
--- working → pending by the owner: a worker that shuts down leaves its job to another.
+-- working → pending by the owner: a worker that shuts down returns its job to the queue. That does not count as an attempt.
 update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
-  and not exists (select from job other where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending')
+where uid = $1 and {held_by_owner}
+  and not exists ({pending_equal_job})
 returning uid
 
 -- name: postpone
--- working → pending by the owner, to be left alone for a while. Where an equal job waits already, both wait, the older one first.
+-- working → pending by the owner, not to be claimed before $4 has passed. If an equal job waits already, both wait: the
+-- coalesce key is dropped, since only one pending job may have it.
 update job set state = 'pending', status = $3, started_at = null, attempts = attempts - 1, not_before = now() + $4::interval,
     coalesce_key = case when exists (
-        select from job other where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
+        {pending_equal_job}
     ) then null else coalesce_key end
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.owner = $2)
+where uid = $1 and {held_by_owner}
 returning namespace, lane
 
 -- name: fail_pending
@@ -140,50 +186,47 @@ update job set state = 'error', status = $2, finished_at = now() where uid = $1 
 returning namespace, lane
 
 -- name: end_all
--- Ends every job of a repository that has not ended.
+-- Ends every unfinished job of a repository.
 update job set state = 'error', status = $4, finished_at = now()
 where namespace = $1 and repository = $2 and state in ('pending', 'working') and resource = $3
 returning uid
 
 -- name: delete_namespace
--- Drops every job of a namespace, whatever its state, and with it its lease.
+-- Deletes every job of a namespace, whatever its state. Its lease is deleted with it.
 delete from job where namespace = $1
 
 -- name: end_leases
 delete from job_lease where uid = any($1::uuid[])
 
 -- name: recent
-select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
-       submitted_by, coalesce_key, wake_key
+select {job_columns}, wake_key
 from job where namespace = $1 and repository = $2 and repository_uid = $3
 order by created_at desc
 limit $4
 
 -- name: get_of_repository
-select uid, api_group, resource, name, namespace, resource_version, generation, metadata, spec, status, state, action, repository, attempts,
-       submitted_by, coalesce_key
+select {job_columns}
 from job where repository_uid = $1 and uid = $2
 
 -- name: count_waiting
 select count(*) from job where state = 'pending' and submitted_by ->> 'uid' = $1 and coalesce(not_before <= now(), true)
 
 -- name: lapsed
-select j.uid, j.api_group, j.resource, j.name, j.namespace, j.resource_version, j.generation, j.metadata, j.spec, j.status, j.state, j.action, j.repository, j.attempts,
-       j.submitted_by, j.coalesce_key
-from job_lease l join job j using (uid)
-where l.expires_at < now()
-order by l.expires_at
+select {job_columns}
+from job_lease join job using (uid)
+where job_lease.expires_at < now()
+order by job_lease.expires_at
 limit $1
 
 -- name: requeue_lapsed
--- working → pending after a lapsed lease. Where an equal job already waits, that one does the work and this one ends.
+-- working → pending after a lapsed lease. If an equal job is pending, that one does the work and this one ends.
 update job set state = 'pending', status = $2, started_at = null
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+where uid = $1 and {lease_lapsed}
 returning uid
 
 -- name: end_lapsed
 update job set state = 'error', status = $2, finished_at = now()
-where uid = $1 and state = 'working' and exists (select from job_lease l where l.uid = job.uid and l.expires_at < now())
+where uid = $1 and {lease_lapsed}
 returning namespace, lane
 
 -- name: pending_equal
@@ -195,14 +238,15 @@ select $2, wake_key, json_build_object('uid', uid)::text from job where uid = $1
 returning id, routing_key, body, headers
 
 -- name: wake_stale
--- Jobs that wait although nothing holds them back: the broker may have lost their wake-up, or they were to be left alone until now. None
--- is woken again before it waited as long once more, or a busy queue would fill with wake-ups.
+-- Wakes jobs that could run but still wait: the broker may have lost their wake-up, or they were postponed until now. A job is
+-- not woken again before it has waited as long once more, or a busy queue would fill with wake-ups.
 with stale as (
     select uid, wake_key from job
     where state = 'pending' and coalesce(not_before, created_at + $1::interval) < now()
       and ($4::uuid is null or (created_at, uid) > (select created_at, uid from job where uid = $4))
       and (
-          select count(*) from job other where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working'
+          select count(*) from job other
+          where other.namespace = job.namespace and other.lane = job.lane and other.state = 'working'
       ) < job.lane_width
       and not exists (
           select from job_woken w where w.uid = job.uid and w.woken_at > greatest(now() - $1::interval, job.not_before)
@@ -220,7 +264,8 @@ with stale as (
 select * from woken order by id
 
 -- name: trim
--- Drops the oldest finished jobs of a kind beyond a number of each action for each repository: many of one leave the others theirs.
+-- Deletes the oldest finished jobs beyond $1 of each action of each repository, so that a busy repository does not displace the
+-- history of others. At most 1,000 in one statement, to keep its locks short.
 delete from job where uid in (
     select uid from (
         select uid, row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
@@ -233,7 +278,7 @@ returning uid
 select count from job_count where namespace = $1 and api_group = $2 and resource = $3
 
 -- name: cancel
--- pending or working → error at the caller's wish. Without its lease the worker notices and writes nothing more.
+-- pending or working → error on request. A worker without its lease notices and writes nothing more.
 update job set state = 'error', status = $2, finished_at = now() where uid = $1 and state in ('pending', 'working')
 returning namespace, lane
 

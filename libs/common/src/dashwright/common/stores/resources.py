@@ -9,8 +9,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NewType
 
+import asyncpg
 import orjson
 
 from dashwright.common.database import queries
@@ -28,20 +29,11 @@ _STAGED = (
 
 _sql = queries.load(__package__, "resources.sql")
 
-# The same statement for a single object, without a staging table.
-_WRITE_ONE = _sql.write.replace(
-    "select * from staged",
-    "select $7::bigint as position, $8::uuid as uid, $9::bigint as generation, $10 as api_group, $11 as resource, $12 as name, "
-    "$13 as stored_version, $14 as title, $15::boolean as layout, $16::text[] as tags, $17 as subtype, $18::text[] as refs, "
-    "$19 as labels, $20 as annotations, $21::text[] as finalizers, $22 as owner_references, "
-    "$23 as managed_fields, $24::bytea as content_hash, $25::bigint as number, $26 as spec",
-)
+#: Connection in a transaction that holds the lock of objects. Only ``lock`` returns one.
+LockedConnection = NewType("LockedConnection", "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]")
 
-# And for very many at once, of which nobody asks for each.
-_WRITE_STAGED = _sql.write.replace("select name, uid, resource_version, generation from written", "select count(*) from written")
-
+#: Seconds. A little above the statement timeout of the server, so that the server ends a write that takes too long.
 _LONGEST_WRITE = 310.0
-"""Seconds; a little longer than the server is told, which ends a statement that takes too long by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +150,9 @@ class Write:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteResult:
+class MarkedObject:
+    """Versions of an object that has been marked as being deleted."""
+
     name: str
     uid: uuid.UUID
     resource_version: int
@@ -178,16 +172,16 @@ class ManagedObject:
     title: str
 
 
-async def lock(connection: Connection) -> None:
-    """Makes the caller's transaction the only writer of objects until it ends."""
+async def lock(connection: Connection) -> LockedConnection:
+    """Make the caller's transaction the only writer of objects until it ends; return the connection for functions that need this."""
     await connection.execute(_sql.lock)
+    return LockedConnection(connection)
 
 
 async def create(
-    connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None
-) -> WriteResult:
-    """Adds one object; AlreadyExists when its name is taken."""
-    await lock(connection)
+    connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None = None
+) -> StoredObject:
+    """Add an object and return it. Raises AlreadyExists when its name is taken."""
     kind = write.kind
     if await connection.fetchval(_sql.exists, namespace, kind.group, kind.plural, write.name):
         raise AlreadyExists(f'{kind.key} "{write.name}" already exists', details=kind.details(write.name))
@@ -196,18 +190,28 @@ async def create(
     return written
 
 
-async def put(connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime) -> WriteResult | None:
-    """Adds or replaces one object; one that would not change is left alone, and None answered."""
-    await lock(connection)
+async def put(connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime) -> StoredObject | None:
+    """Add or replace an object and return it; return None and write nothing if it would not change."""
     return await _write(connection, namespace, write, actor=actor, now=now, status=None)
 
 
 async def _write(
-    connection: Connection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None
-) -> WriteResult | None:
+    connection: LockedConnection, namespace: str, write: Write, *, actor: str, now: datetime, status: str | None
+) -> StoredObject | None:
+    values = dict(zip(_STAGED, write.staged(0), strict=True))
     message = write.annotations.get(MESSAGE)
-    row = await connection.fetchrow(_WRITE_ONE, namespace, actor, now, message, status, write.restored_from, *write.staged(0))
-    return None if row is None else WriteResult(**row)
+    query = _sql.bind(
+        "write_one",
+        namespace=namespace,
+        actor=actor,
+        now=now,
+        message=message,
+        status=status,
+        restored_from=write.restored_from,
+        **values,
+    )
+    row = await connection.fetchrow(*query)
+    return None if row is None else object_of_row(write.kind, row)
 
 
 async def version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
@@ -216,13 +220,13 @@ async def version(connection: Connection, kind: Kind, namespace: str, name: str)
     return found
 
 
-async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> WriteResult:
+async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> MarkedObject:
     """Begins the deletion of an object that has finalizers; NotFound when there is none."""
     await lock(connection)
     row = await connection.fetchrow(_sql.mark_deleted, namespace, kind.group, kind.plural, name, now, actor)
     if row is None:
         raise not_found(kind, name)
-    return WriteResult(**row)
+    return MarkedObject(**row)
 
 
 class StagedWrites:
@@ -249,8 +253,10 @@ class StagedWrites:
     async def write(self, namespace: str, *, actor: str, now: datetime, message: str = "") -> int:
         """Creates or replaces what is staged; answers how many objects changed. Their versions have the ``message``."""
         await self._connection.execute(_sql.extend_statement)
-        values = (namespace, actor, now, message or None, None, None)
-        return int(await self._connection.fetchval(_WRITE_STAGED, *values, timeout=_LONGEST_WRITE))
+        query = _sql.bind(
+            "write_staged", namespace=namespace, actor=actor, now=now, message=message or None, status=None, restored_from=None
+        )
+        return int(await self._connection.fetchval(*query, timeout=_LONGEST_WRITE))
 
     async def created(self, kind: Kind) -> int:
         """How many objects of a kind the write has made rather than replaced."""

@@ -1,17 +1,23 @@
+-- fragment: object_columns
+-- What a StoredObject is read from: a row of resource r and of its history h.
+r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.layout,
+    r.subtype, r.metadata, h.spec, r.status
+
 -- name: lock
--- Taken before anything else by whoever reads in order to write: see 0001_resources.sql.
+-- Taken first by every transaction that reads objects in order to write: see 0001_resources.sql.
 select pg_advisory_xact_lock(1, 1)
 
 -- name: exists
 select exists (select from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4)
 
 -- name: stage
--- Where a batch of writes waits, row by row, until it is taken in at once.
+-- Table in which the objects of a batch are collected, to be written in one statement.
 create temporary table staged (
-    position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text, layout boolean, tags text[], subtype text, refs text[], labels text, annotations text,
-    finalizers text[], owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
+    position bigint, uid uuid, generation bigint, api_group text, resource text, name text, stored_version text, title text,
+    layout boolean, tags text[], subtype text, refs text[], labels text, annotations text, finalizers text[],
+    owner_references text, managed_fields text, content_hash bytea, number bigint, spec text
 ) on commit drop;
--- As the history keeps it: a body is packed once, here, and taken over as it is.
+-- Compressed as in the history: a body is compressed once, here, and copied as it is. Servers without lz4 do without.
 do $$
 begin
     alter table staged alter column spec set compression lz4;
@@ -19,46 +25,75 @@ exception when feature_not_supported then
     null;
 end $$
 
--- name: write
--- Takes in what is staged: creates or replaces objects, and adds a history entry for each new generation. Leaves alone what would
--- not change. A title is content as well: it need not be that of the body. $1 namespace, $2 actor, $3 now, $4 message of the history entry,
--- $5 status of new objects, $6 the generation that the body was restored from.
-with input as (
-    select * from staged
-), written as (
-    insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype, refs, labels,
-                          annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status, metadata, number, message)
-    select uid, api_group, resource, $1, name, 0, generation, stored_version, title, layout, tags, subtype, refs, labels::jsonb, annotations::jsonb, finalizers,
-           owner_references::jsonb, managed_fields::jsonb, $3, $2, content_hash, $5, '', number, $4
+-- fragment: is_new_content
+-- Whether a write changes the content of a stored object. The title is content as well: it need not be that of the body.
+(resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title)
+
+-- fragment: write
+-- Follows an input of objects: creates or replaces them, and adds a history entry for each new generation. An object that would
+-- not change is left alone, so that it gets no new version and no watcher is woken.
+written as (
+    insert into resource (
+        uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
+        refs, labels, annotations, finalizers, owner_references, managed_fields, created_at, created_by, content_hash, status,
+        metadata, number, message
+    )
+    select uid, api_group, resource, :namespace, name, 0, generation, stored_version, title, layout, tags, subtype,
+           refs, labels::jsonb, annotations::jsonb, finalizers, owner_references::jsonb, managed_fields::jsonb, :now, :actor,
+           content_hash, :status, '', number, :message
     from input order by position
     on conflict (namespace, api_group, resource, name) do update set
-        generation = resource.generation + ((resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title))::integer,
-        updated_at = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $3 else resource.updated_at end,
-        updated_by = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $2 else resource.updated_by end,
-        message = case when (resource.content_hash, resource.title) <> (excluded.content_hash, excluded.title) then $4 else resource.message end,
+        generation = resource.generation + ({is_new_content})::integer,
+        updated_at = case when {is_new_content} then :now else resource.updated_at end,
+        updated_by = case when {is_new_content} then :actor else resource.updated_by end,
+        message = case when {is_new_content} then :message else resource.message end,
         stored_version = excluded.stored_version, title = excluded.title, layout = excluded.layout, tags = excluded.tags,
-        subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels,
-        annotations = excluded.annotations, finalizers = excluded.finalizers, owner_references = excluded.owner_references,
+        subtype = excluded.subtype, refs = excluded.refs, labels = excluded.labels, annotations = excluded.annotations,
+        finalizers = excluded.finalizers, owner_references = excluded.owner_references,
         managed_fields = excluded.managed_fields, content_hash = excluded.content_hash
-    where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations, resource.finalizers,
-           resource.owner_references, resource.managed_fields)
+    where (resource.content_hash, resource.stored_version, resource.title, resource.labels, resource.annotations,
+           resource.finalizers, resource.owner_references, resource.managed_fields)
         is distinct from
-          (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations, excluded.finalizers,
-           excluded.owner_references, excluded.managed_fields)
+          (excluded.content_hash, excluded.stored_version, excluded.title, excluded.labels, excluded.annotations,
+           excluded.finalizers, excluded.owner_references, excluded.managed_fields)
     returning *
 ), history as (
-    insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, message, parent_version, restored_from)
-    select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, i.spec, $2, $4, nullif(w.generation - 1, 0), $6::bigint
+    insert into resource_history (
+        uid, generation, resource_version, metadata, stored_version, layout, spec, created_by, message, parent_version,
+        restored_from
+    )
+    select w.uid, w.generation, w.resource_version, w.metadata, w.stored_version, w.layout, i.spec, :actor, :message,
+           nullif(w.generation - 1, 0), :restored_from::bigint
     from written w join input i using (api_group, resource, name)
     on conflict do nothing
 )
-select name, uid, resource_version, generation from written
+
+-- name: write_one
+-- Writes a single object, without a staging table, and returns its row as ``get`` would.
+with input as (
+    select :position::bigint as position, :uid::uuid as uid, :generation::bigint as generation, :api_group as api_group,
+        :resource as resource, :name as name, :stored_version as stored_version, :title as title, :layout::boolean as layout,
+        :tags::text[] as tags, :subtype as subtype, :refs::text[] as refs, :labels as labels, :annotations as annotations,
+        :finalizers::text[] as finalizers, :owner_references as owner_references, :managed_fields as managed_fields,
+        :content_hash::bytea as content_hash, :number::bigint as number, :spec as spec
+), {write}
+select w.uid, w.name, w.namespace, w.resource_version, w.generation, w.stored_version, w.number, w.title, w.folder, w.layout,
+    w.subtype, w.metadata, i.spec, w.status
+from written w join input i using (api_group, resource, name)
+
+-- name: write_staged
+-- Writes all staged objects and returns how many changed: a sync of very many objects needs no row for each.
+with input as (
+    select * from staged
+), {write}
+select count(*) from written
 
 -- name: version
 select resource_version from resource where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 
 -- name: mark_deleted
--- Begins the deletion of an object that something must be done for first. Its body is that of the generation before. $5 now, $6 actor.
+-- Marks an object as being deleted, which its finalizers still delay. The body is that of the generation before.
+-- $5 is the time, $6 the actor.
 with marked as (
     update resource set deletion_timestamp = $5, generation = generation + 1, message = null
     where namespace = $1 and api_group = $2 and resource = $3 and name = $4
@@ -71,14 +106,14 @@ with marked as (
 select name, uid, resource_version, generation from marked
 
 -- name: created
--- What is staged and has been written as new: an object that was there before has kept its uid.
+-- Counts staged objects that were created: an object that existed before has kept its uid. "offset 0" as in managed_at.
 select count(*)
 from staged s
 cross join lateral (select from resource where uid = s.uid offset 0) r
 where s.api_group = $1 and s.resource = $2
 
 -- name: taken_over
--- Staged objects that exist and are not the repository's to write; each is looked up by itself, as in managed_at.
+-- A staged object that exists and that the repository may not write. Each is looked up on its own, as in managed_at.
 select r.resource, r.name
 from staged s
 cross join lateral (
@@ -93,7 +128,7 @@ order by r.name
 limit 1
 
 -- name: delete
--- Removes objects; their history stays, and where $5 their last state goes into the trash. $6 is the actor.
+-- Deletes objects; their history is kept. If $5, their last state is put into the trash. $6 is the actor.
 with gone as (
     delete from resource
     where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
@@ -111,20 +146,20 @@ with gone as (
 select name from gone
 
 -- name: delete_managed
--- Removes those of the objects that a repository still owns.
+-- Deletes those of the objects that a repository still manages.
 delete from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[]) and manager_kind = 'repo' and manager_id = $5
 returning name
 
 -- name: release_managed
--- What a repository owned becomes everybody's; the bodies stay, and so do the generations.
+-- Removes the manager from objects of a repository; bodies and generations are kept.
 update resource set annotations = annotations - array['grafana.app/managedBy', 'grafana.app/managerId', 'grafana.app/managerAllowsEdits',
     'grafana.app/managerSuspended', 'grafana.app/sourcePath', 'grafana.app/sourceChecksum', 'grafana.app/sourceTimestamp']
 where namespace = $1 and manager_kind = 'repo' and manager_id = $2
   and ($3::text[] is null or (api_group = 'folder.grafana.app' and resource = 'folders' and name = any($3::text[])))
 
 -- name: holding
--- Those of the named folders that hold what is none of them, themselves or below.
+-- Named folders that contain, directly or below, an object which is not one of the named folders.
 with recursive found as (
     select r.folder as name
     from resource r
@@ -138,40 +173,40 @@ with recursive found as (
 select name from found
 
 -- name: delete_namespace
--- Removes everything a namespace holds, and what it held; the history stays.
+-- Deletes everything in a namespace, and its trash; the history is kept.
 with emptied as (delete from trash where namespace = $1)
 delete from resource where namespace = $1
 
 -- name: extend_statement
--- A write of very many objects may take longer than any statement of a request.
+-- A write of very many objects may take longer than any statement of a request may.
 set local statement_timeout = '5min'
 
 -- name: get
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.layout, r.subtype, r.metadata, h.spec, r.status
+select {object_columns}
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = $4
 
 -- name: get_many
-select r.uid, r.name, r.namespace, r.resource_version, r.generation, r.stored_version, r.number, r.title, r.folder, r.layout, r.subtype, r.metadata, h.spec, r.status
+select {object_columns}
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = $2 and r.resource = $3 and r.name = any($4::text[])
 
 -- name: write_status
--- Makes an event, but neither a generation nor a history entry.
+-- Causes a change event, but neither a generation nor a history entry.
 update resource set status = $5, managed_fields = coalesce($6::jsonb, managed_fields)
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 returning resource_version
 
 -- name: managed
--- What one manager owns, in any kind.
+-- What one manager owns, of any kind.
 select api_group, resource, name, source_path, source_checksum, folder, title
 from resource
 where namespace = $1 and manager_kind = $2 and manager_id = $3
 order by resource, source_path
 
 -- name: managed_at
--- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index. "offset 0" has each looked up
--- by itself: the planner thinks that a manager owns little, and would read all of it.
+-- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index. "offset 0" makes
+-- PostgreSQL look up each on its own: the planner expects a manager to own little, and would read all of it.
 select r.*
 from unnest($4::text[]) as wanted (path)
 cross join lateral (
@@ -194,7 +229,7 @@ where r.manager_kind = $2 and r.manager_id = $3
 order by resource, source_path
 
 -- name: owners
--- Who manages the named objects; no row for one that does not exist.
+-- Annotations of the named objects; no row for one that does not exist.
 select name, annotations
 from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
@@ -209,7 +244,7 @@ order by api_group, resource
 select exists (select from resource where namespace = $1 and folder = $2)
 
 -- name: is_referred_to
--- Whether a dashboard shows the library panel.
+-- Tests whether a dashboard shows the library panel.
 select exists (
     select from resource
     where namespace = $1 and api_group = 'dashboard.grafana.app' and resource = 'dashboards' and refs @> array[$2::text]

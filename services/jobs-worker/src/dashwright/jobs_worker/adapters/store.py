@@ -162,7 +162,7 @@ class StoredResources:
     async def dry_run(self, namespace: str, write: Write) -> bytes:
         """Return the object as it would be stored. Raises Forbidden if a quota is reached."""
         async with self._database.connection() as connection, trial(connection, dry_run=True):
-            await resources.put(connection, namespace, _write(write), actor=self._actor, now=self._clock.now())
+            await resources.put(await resources.lock(connection), namespace, _write(write), actor=self._actor, now=self._clock.now())
             if write.is_new and write.key.resource == DASHBOARD.plural:
                 await quotas.check_dashboards(connection, self._rules, namespace, created=1, removed=0, by="sync")
             shown = await self._get_json(connection, namespace, write.key, write.version)

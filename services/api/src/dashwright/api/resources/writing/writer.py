@@ -83,14 +83,13 @@ class Writer:
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, Shape) else None
         async with self._transaction(context) as connection:
-            await resources.lock(connection)
+            locked = await resources.lock(connection)
             checks.check_claims(write, None, context.identity)
             await checks.check_write(connection, namespace, write, None, self._settings)
             write = await _restored_write(connection, namespace, write, desired.uid, context)
-            await resources.create(connection, namespace, write, actor=context.actor.uid, now=self._clock.now(), status=status)
+            stored = await resources.create(locked, namespace, write, actor=context.actor.uid, now=self._clock.now(), status=status)
             await checks.check_created(connection, kind, namespace, self._quotas)
             await _record(connection, context, kind, write.name, "create", context.created)
-            stored = await resources.get(connection, kind, namespace, write.name)
         if kind.is_tree:
             self._policy.forget(namespace)
         return replace(stored, resource_version=0) if context.dry_run else stored
@@ -281,12 +280,12 @@ class Writer:
     ) -> UpdateResult | None:
         """Write the object, or return None if it was written since it was read. ``releases`` is the repository that stops managing it."""
         async with self._transaction(context) as connection:
-            await resources.lock(connection)
+            locked = await resources.lock(connection)
             if await resources.version(connection, stored.kind, namespace, stored.name) != stored.resource_version:
                 return None
             if releases is not None:
                 await repositories.require_full_sync(connection, namespace, releases)
-            return await self._put(connection, namespace, stored, write, context)
+            return await self._put(locked, namespace, stored, write, context)
 
     async def _delete_file(self, stored: StoredObject, context: WriteContext, view: View, preconditions: Preconditions) -> DeleteResult:
         """Delete a managed object by deleting its file."""
@@ -297,16 +296,16 @@ class Writer:
         return DeleteResult(stored, True)
 
     async def _put(
-        self, connection: Connection, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext
+        self, connection: resources.LockedConnection, namespace: str, stored: StoredObject, write: resources.Write, context: WriteContext
     ) -> UpdateResult:
         kind, name = stored.kind, stored.name
         checks.check_finalizers(stored, write)
         checks.check_claims(write, stored, context.identity)
         await checks.check_write(connection, namespace, write, stored, self._settings)
-        if await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now()) is None:
+        now = await resources.put(connection, namespace, write, actor=context.actor.uid, now=self._clock.now())
+        if now is None:
             return UpdateResult(stored, False)
         await _record(connection, context, kind, name, "update")
-        now = await resources.get(connection, kind, namespace, name)
         if metadata.is_deleting(now) and not metadata.others_finalizers(now):
             await self._remove(connection, namespace, [now], context)
         return UpdateResult(replace(now, resource_version=stored.resource_version) if context.dry_run else now, True)
