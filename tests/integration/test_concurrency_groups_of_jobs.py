@@ -14,6 +14,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import JobSpec, RepositoryType
 from dashwright.common.stores import jobs
+from dashwright.common.stores.job_records import NewJob, StoredJob
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import new_job
 
@@ -22,19 +23,19 @@ PENDING, WORKING, SUCCESS = (f'{{"state":"{state}"}}'.encode() for state in ("pe
 STALE = timedelta(minutes=5)
 
 
-def wanted(action: str, number: int, repository: str = "r", namespace: str = "default") -> jobs.NewJob:
+def wanted(action: str, number: int, repository: str = "r", namespace: str = "default") -> NewJob:
     options = {"sync": {"incremental": False}, "export": {"branch": f"b{number}"}, "pr": {"pr": number}}[action]
     spec = JobSpec.model_validate({"action": action, "repository": repository, action: options})
     return new_job(namespace, spec, uid=uuid.uuid4(), kind=RepositoryType.GITHOST, now=datetime(2026, 1, 1, tzinfo=UTC))
 
 
-async def submit(database: Database, *asked: jobs.NewJob) -> list[uuid.UUID]:
+async def submit(database: Database, *asked: NewJob) -> list[uuid.UUID]:
     """The jobs that their wake-ups are for, one each."""
     async with database.transaction() as connection:
         return woken((await jobs.submit(connection, JOB, asked, submitted_by={}, headers={})).wakeups)
 
 
-async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> jobs.StoredJob | None:
+async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> StoredJob | None:
     async with database.transaction() as connection:
         return await jobs.claim(connection, uid, owner=owner, lease=LEASE, status=WORKING)
 

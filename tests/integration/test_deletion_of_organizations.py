@@ -19,6 +19,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
+from dashwright.common.stores.job_records import NewJob
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Snapshot, Write
@@ -71,7 +72,7 @@ async def fill(database: Database, namespace: str, count: int) -> None:
 
 async def started_sync(database: Database, namespace: str) -> StoredResources:
     """The objects as the job sees them that holds its lease."""
-    wanted = jobs.NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    wanted = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid

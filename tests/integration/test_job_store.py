@@ -10,26 +10,25 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import JOB
 from dashwright.common.stores import accepted, jobs, outbox
+from dashwright.common.stores.job_records import NewJob, StoredJob
 
 LEASE = timedelta(seconds=30)
 WORKING = b'{"state":"working"}'
 SUCCESS = b'{"state":"success"}'
 
 
-def new(
-    suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", group: str | None = "r", action: str = "sync"
-) -> jobs.NewJob:
+def new(suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", group: str | None = "r", action: str = "sync") -> NewJob:
     spec = f'{{"action":"sync","repository":"r","sync":{{"incremental":{str(incremental).lower()}}}}}'
     labels = {"repository": "r"}
-    return jobs.NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
+    return NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
 
 
-async def submit(database: Database, *wanted: jobs.NewJob) -> jobs.SubmissionResult:
+async def submit(database: Database, *wanted: NewJob) -> jobs.SubmissionResult:
     async with database.connection() as connection:
         return await jobs.submit(connection, JOB, wanted, submitted_by={"uid": "user:1"}, headers={"traceparent": "t"})
 
 
-async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID, lease: timedelta = LEASE) -> jobs.StoredJob | None:
+async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID, lease: timedelta = LEASE) -> StoredJob | None:
     async with database.transaction() as connection:
         return await jobs.claim(connection, uid, owner=owner, lease=lease, status=WORKING)
 

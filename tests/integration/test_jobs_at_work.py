@@ -24,7 +24,7 @@ from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, outbox, resources
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import NewJob, StoredJob
 from dashwright.common.work.consumer import JobConsumer
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.maintenance.dead_letters import DeadLetters
@@ -57,7 +57,7 @@ class Floor:
 
     async def submit(self, name: str, *, action: str = "sync", group: str | None = "r") -> uuid.UUID:
         spec = f'{{"action":"{action}","repository":"r"}}'
-        wanted = jobs.NewJob(name, "default", spec, "r", action, {}, "2026-01-01T00:00:00Z", name, group, f"work.{action}")
+        wanted = NewJob(name, "default", spec, "r", action, {}, "2026-01-01T00:00:00Z", name, group, f"work.{action}")
         async with self.database.connection() as connection:
             submitted = await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})
         self.relay.publish_soon(submitted.wakeups)
@@ -287,7 +287,7 @@ async def test_where_an_equal_job_waits_the_lapsed_one_ends(database: Database, 
     rescuer = Rescuer(database, floor.relay, Clock(), attempts=5, stale=timedelta(minutes=5))
 
     async def submit(name: str) -> uuid.UUID:
-        wanted = jobs.NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "same", "r", "work.sync")
+        wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "same", "r", "work.sync")
         async with database.connection() as connection:
             return (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid
 

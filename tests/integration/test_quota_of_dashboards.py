@@ -34,6 +34,7 @@ from dashwright.common.messaging.rpc import RpcClient
 from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.secrets import SecretBox
 from dashwright.common.stores import jobs, quotas, resources
+from dashwright.common.stores.job_records import NewJob
 from dashwright.common.stores.quotas import Claim, QuotaReached
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
@@ -78,7 +79,7 @@ async def sync(
 ) -> None:
     """A sync of the repository ``r`` that holds its lease."""
     name = uuid.uuid4().hex
-    wanted = jobs.NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
+    wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid

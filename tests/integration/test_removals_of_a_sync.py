@@ -15,6 +15,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, resources
+from dashwright.common.stores.job_records import NewJob
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 
@@ -22,7 +23,7 @@ from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 @pytest.fixture
 async def stored(database: Database) -> StoredResources:
     """As the job of repository ``r`` sees it that holds its lease."""
-    wanted = jobs.NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    wanted = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid

@@ -12,6 +12,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
 from dashwright.common.stores import jobs, repositories, resources, revisions
+from dashwright.common.stores.job_records import NewJob
 from dashwright.common.work.new_jobs import new_job
 
 
@@ -114,6 +115,6 @@ async def test_a_rollback_is_a_job_of_its_own(database: Database, uid: uuid.UUID
         assert await connection.fetchval("select count(*) from job") == 3
 
 
-def sync(uid: uuid.UUID, ref: str | None = None) -> jobs.NewJob:
+def sync(uid: uuid.UUID, ref: str | None = None) -> NewJob:
     spec = JobSpec(action=Action.SYNC, repository="r", sync=SyncJobOptions(ref=ref))
     return new_job("default", spec, uid=uid, kind=RepositoryType.GITHOST, now=NOW)

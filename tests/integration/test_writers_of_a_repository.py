@@ -21,6 +21,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.provisioning import State
 from dashwright.common.models.quotas import QuotaRules
 from dashwright.common.stores import jobs, repositories, resources
+from dashwright.common.stores.job_records import NewJob
 from dashwright.common.stores.repositories import StoredCommit
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.sync import SyncTools
@@ -133,7 +134,7 @@ class NoCommits:
 
 async def run(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
     """A sync of the repository, as a worker runs it."""
-    wanted = jobs.NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
+    wanted = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
     async with database.transaction() as connection:
         uid = (await jobs.submit(connection, JOB, [wanted], submitted_by={}, headers={})).jobs[0].uid

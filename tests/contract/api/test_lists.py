@@ -18,7 +18,7 @@ from dashwright.common.identity import Role
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, JOB
 from dashwright.common.stores import jobs, resources
-from dashwright.common.stores.jobs import NewJob
+from dashwright.common.stores.job_records import NewJob
 from dashwright.common.stores.resources import Write
 
 GROUP: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default"

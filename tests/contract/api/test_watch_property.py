@@ -25,6 +25,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, JOB
 from dashwright.common.stores import jobs, resources
+from dashwright.common.stores.job_records import NewJob
 
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = [f"d{number}" for number in range(30)]
@@ -112,7 +113,7 @@ async def work(world: World) -> None:
     """Jobs draw from the same sequence, under a lock of their own: their versions lie between those of objects."""
     for number in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
-        job = jobs.NewJob(f"j{number}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
+        job = NewJob(f"j{number}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
         async with world.writing() as connection:
             submitted = await jobs.submit(connection, JOB, [job], submitted_by={}, headers={})
             await world.pause()

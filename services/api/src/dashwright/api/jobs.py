@@ -32,6 +32,7 @@ from dashwright.common.models.provisioning import Action, ExportJobOptions, JobS
 from dashwright.common.observability import tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import accepted, jobs, mirror, resources
+from dashwright.common.stores.job_records import NewJob, StoredJob
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.new_jobs import created_at, new_job
 
@@ -107,7 +108,7 @@ class Jobs:
         is_list: bool = False,
         once: Idempotency | None = None,
         dry_run: bool = False,
-    ) -> Sequence[jobs.StoredJob]:
+    ) -> Sequence[StoredJob]:
         """Record jobs as pending and return them in the order asked for; a dry run records nothing. ``metadata`` is that of a single one.
 
         All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
@@ -148,7 +149,7 @@ class Jobs:
         if not dry_run:
             await self._queued.show(submitted, patience=0)  # hosts wait for a few seconds only
 
-    def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[jobs.NewJob]:
+    def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[NewJob]:
         now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]
         return [
             new_job(namespace, spec, uid=repository.stored.uid, kind=repository.spec.type, now=now)
@@ -163,14 +164,14 @@ class Jobs:
         *,
         once: Idempotency | None = None,
         dry_run: bool = False,
-    ) -> Sequence[jobs.StoredJob]:
+    ) -> Sequence[StoredJob]:
         """Record an evaluation as pending; a dry run records nothing.
 
         Raises Invalid for a panel that cannot be evaluated, AlreadyExists when its name is taken, Forbidden where the organization keeps
         as many evaluations as it may.
         """
         await self._panels.check(org_of(namespace) or 0, wanted)
-        job = jobs.NewJob(
+        job = NewJob(
             name=wanted.metadata.name or f"evaluation-{secrets.token_hex(8)}",
             namespace=namespace,
             spec=wanted.spec.model_dump_json(by_alias=True, exclude_none=True),
@@ -198,11 +199,11 @@ class Jobs:
         actor: Actor,
         namespace: str,
         kind: Kind,
-        wanted: Sequence[jobs.NewJob],
+        wanted: Sequence[NewJob],
         once: Idempotency | None,
         *,
         dry_run: bool,
-    ) -> Sequence[jobs.StoredJob]:
+    ) -> Sequence[StoredJob]:
         try:
             async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
                 submitted = await self._record(connection, actor, namespace, kind, wanted, once)
@@ -223,7 +224,7 @@ class Jobs:
         actor: Actor,
         namespace: str,
         kind: Kind,
-        wanted: Sequence[jobs.NewJob],
+        wanted: Sequence[NewJob],
         once: Idempotency | None,
     ) -> jobs.SubmissionResult:
         trace = tracing.current()
@@ -248,7 +249,7 @@ class Jobs:
             )
             raise Forbidden(text, causes=[Cause("quota.evaluations", "QuotaReached", f"limit {self._evaluations_kept}")])
 
-    async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[jobs.StoredJob] | None:
+    async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[StoredJob] | None:
         """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
         async with self._database.connection() as connection:
             before = await accepted.find(connection, namespace, actor.uid, once.message_id)
@@ -261,7 +262,7 @@ class Jobs:
             return await jobs.get_many(connection, uids)
 
     async def cancel(
-        self, actor: Actor, kind: Kind, namespace: str, name: str, check: Callable[[jobs.StoredJob], None], *, dry_run: bool = False
+        self, actor: Actor, kind: Kind, namespace: str, name: str, check: Callable[[StoredJob], None], *, dry_run: bool = False
     ) -> uuid.UUID:
         """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none.
 
@@ -277,7 +278,7 @@ class Jobs:
         return job.uid
 
     async def cancel_many(
-        self, actor: Actor, kind: Kind, namespace: str, chosen: Callable[[jobs.StoredJob], bool], *, dry_run: bool = False
+        self, actor: Actor, kind: Kind, namespace: str, chosen: Callable[[StoredJob], bool], *, dry_run: bool = False
     ) -> int:
         """The same with all jobs that are ``chosen``, or with none; answers how many. BadRequest where they are too many."""
         wakeups: list[Wakeup] = []
@@ -294,7 +295,7 @@ class Jobs:
 
     async def _cancel(
         self, connection: Connection, actor: Actor, kind: Kind, namespace: str, name: str
-    ) -> tuple[jobs.StoredJob, Sequence[Wakeup]]:
+    ) -> tuple[StoredJob, Sequence[Wakeup]]:
         now = self._clock.milliseconds()
         job, wakeups = await jobs.cancel(connection, kind, namespace, name, now=now)
         if job.state in (State.PENDING, State.WORKING):
@@ -303,12 +304,12 @@ class Jobs:
         await audit.record(connection, actor, event_of(kind, "delete"), subject_of(kind, name), org_id=actor.org_id)
         return job, wakeups
 
-    async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> jobs.StoredJob:
+    async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> StoredJob:
         """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
         async with self._database.connection() as connection:
             return await jobs.get_of_repository(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
 
-    async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[jobs.StoredJob]:
+    async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[StoredJob]:
         """Jobs of a repository, the newest first; NotFound when there is no such repository."""
         async with self._database.connection() as connection:
             return await jobs.recent(connection, await resources.get(connection, REPOSITORY, namespace, repository), limit=limit)
@@ -320,7 +321,7 @@ class Jobs:
         return {stored.name: _Repository(stored, RepositorySpec.model_validate_json(stored.spec)) for stored in found}
 
 
-async def _chosen(connection: Connection, kind: Kind, namespace: str, chosen: Callable[[jobs.StoredJob], bool]) -> list[str]:
+async def _chosen(connection: Connection, kind: Kind, namespace: str, chosen: Callable[[StoredJob], bool]) -> list[str]:
     found: list[str] = []
     after: str | None = ""
     while after is not None:
@@ -334,7 +335,7 @@ async def _chosen(connection: Connection, kind: Kind, namespace: str, chosen: Ca
     return found
 
 
-def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Sequence[audit.Event]:
+def _events(actor: Actor, kind: Kind, submitted: Sequence[StoredJob]) -> Sequence[audit.Event]:
     """One for each job, also where it was pending already: somebody asked for it."""
     action, distinct = event_of(kind, "create"), {job.name: job for job in submitted}
     return [
@@ -343,13 +344,13 @@ def _events(actor: Actor, kind: Kind, submitted: Sequence[jobs.StoredJob]) -> Se
     ]
 
 
-def _told_of(job: jobs.NewJob, metadata: submissions.Metadata) -> jobs.NewJob:
+def _told_of(job: NewJob, metadata: submissions.Metadata) -> NewJob:
     """Return the job with what its submitter says of it. The labels that name its repository are the server's own."""
     labels = {**metadata.labels, **job.labels}
     return replace(job, name=metadata.name or job.name, labels=labels, annotations=metadata.annotations)
 
 
-def _told(job: jobs.StoredJob) -> Mapping[str, str]:
+def _told(job: StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 

@@ -16,7 +16,7 @@ from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import PIECE_BYTES, Format
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.work.execution import Execution, LeaseLost
 from dashwright.expressions.evaluation import Evaluation
 from dashwright.expressions.formats import response

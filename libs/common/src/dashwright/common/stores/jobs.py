@@ -1,11 +1,12 @@
-"""The store of jobs: submitted, claimed under a lease, reported, finished. Every change of state is a guarded update.
+"""Store of jobs: submitted, claimed under a lease, reported, finished.
 
-A message is only a wake-up; these rows are the truth.
+Every change of state is a guarded update, so that a repeated or late step changes nothing. A message is only a wake-up;
+these rows are the truth.
 """
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
@@ -20,84 +21,30 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import JOB, find
 from dashwright.common.stores import accepted, changes, evaluations
 from dashwright.common.stores.changes import StreamName
+from dashwright.common.stores.job_records import NewJob, StoredJob
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.stores.resources import StoredObject, not_found
 
 _sql = queries.load(__package__, "jobs.sql")
 
+#: Submitter of the jobs that the scheduler creates.
 SCHEDULER: Final = "access-policy:provisioning"
-"""Who asks for the jobs that nobody asks for."""
 
+#: Prefix of the submitter uid of a git host, whose webhook deliveries may arrive late or repeatedly.
 WEBHOOK: Final = "webhook:"
-"""How the uid of a git host begins that asks for a job by a delivery, which may come late, or again."""
 
+#: Columns that StoredJob has unchanged.
 _COLUMNS: Final = (
     *("uid", "name", "namespace", "resource_version", "generation", "metadata", "spec"),
     *("status", "state", "action", "repository", "attempts", "coalesce_key"),
 )
-"""The columns that StoredJob has as they are."""
 
 _PENDING = '{"state":"pending"}'
 
 
 @dataclass(frozen=True, slots=True)
-class NewJob:
-    """A job to submit.
-
-    ``coalesce_key``: what makes it equal to a pending one. ``concurrency_group``: at most ``group_limit`` of its jobs run concurrently.
-    ``wake_key``: the routing key of its wake-up.
-    """
-
-    name: str
-    namespace: str
-    spec: str
-    repository: str | None
-    action: str
-    labels: Mapping[str, str]
-    created: str
-    coalesce_key: str | None
-    concurrency_group: str | None
-    wake_key: str
-    repository_uid: uuid.UUID | None = None
-    group_limit: int = 1
-    annotations: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredJob:
-    """A job as the store holds it; ``metadata``, ``spec`` and ``status`` are JSON text."""
-
-    kind: Kind
-    uid: uuid.UUID
-    name: str
-    namespace: str
-    resource_version: int
-    generation: int
-    metadata: str
-    spec: str
-    status: str
-    state: str
-    action: str
-    repository: str | None
-    attempts: int
-    submitted_by: Mapping[str, Any]
-    coalesce_key: str | None
-
-    def encode(self) -> bytes:
-        """The job as JSON, in its kind's version."""
-        return (
-            f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version()}",'
-            f'"metadata":{self.whole_metadata()},"spec":{self.spec},"status":{self.status}}}'
-        ).encode()
-
-    def whole_metadata(self) -> str:
-        """The metadata as JSON text, its version and generation in it."""
-        return f'{{"resourceVersion":"{self.resource_version}","generation":{self.generation},{self.metadata[1:]}'
-
-
-@dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """The jobs in the order asked for, and the wake-ups to publish once the transaction has committed."""
+    """Jobs in the order of the submission, and the wake-ups to publish once the transaction has committed."""
 
     jobs: Sequence[StoredJob]
     wakeups: Sequence[Wakeup]
@@ -105,19 +52,25 @@ class SubmissionResult:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
+    """Page of a list of jobs."""
+
     items: Sequence[StoredJob]
-    position: int
-    after: str | None
-    remaining: int
+    position: int  #: Resource version of the snapshot.
+    after: str | None  #: Name to continue after; None on the last page.
+    remaining: int  #: Number of jobs after this page.
 
 
 async def submit(
     connection: Connection, kind: Kind, jobs: Sequence[NewJob], *, submitted_by: Mapping[str, Any], headers: Mapping[str, str]
 ) -> SubmissionResult:
-    """Records jobs as pending together with their wake-ups, in one statement. AlreadyExists where a name is taken."""
+    """Record jobs as pending together with their wake-ups, in one statement.
+
+    A job that equals a pending one is merged into it. Raises AlreadyExists if a name is taken.
+    """
     once: dict[str, NewJob] = {}
     for job in jobs:
         key = f"{job.namespace}/{job.coalesce_key or job.name}"
+        # Of equal jobs in one submission a full sync wins: it does all that an incremental one would.
         if key not in once or not is_incremental(job):
             once[key] = job
     uids = {key: uuid.uuid4() for key in once}
@@ -159,17 +112,17 @@ async def submit(
 
 
 def is_incremental(job: NewJob | StoredJob) -> bool:
-    """Whether a sync is asked to look only at what differs from the one before."""
+    """Return whether a sync examines only what changed since the last one."""
     return bool(_sync_options(job).get("incremental"))
 
 
 def commit_of(job: StoredJob) -> str:
-    """The commit that a sync is to put back, or empty."""
+    """Return the commit that a rollback restores, or an empty string."""
     return str(_sync_options(job).get("ref") or "")
 
 
 def is_scheduled(job: StoredJob) -> bool:
-    """Whether no person asked for it."""
+    """Return whether the job was submitted by the scheduler or a webhook instead of a user."""
     asker = str(job.submitted_by.get("uid"))
     return asker == SCHEDULER or asker.startswith(WEBHOOK)
 
@@ -184,7 +137,7 @@ def _metadata(job: NewJob, uid: uuid.UUID) -> str:
 
 
 async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredJob:
-    """One job, finished or not; NotFound when there is none or history has dropped it."""
+    """Return a job, finished or not. Raises NotFound if it does not exist or has been trimmed."""
     row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
     if row is None:
         raise not_found(kind, name)
@@ -192,13 +145,13 @@ async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> 
 
 
 async def get_many(connection: Connection, uids: Sequence[uuid.UUID]) -> Sequence[StoredJob]:
-    """Those of the jobs that history has not dropped, in the order asked for."""
+    """Return those of the jobs that still exist, in the order of ``uids``."""
     rows = {row["uid"]: row for row in await connection.fetch(_sql.get_many, list(uids))}
     return [_job(rows[uid]) for uid in uids if uid in rows]
 
 
 async def list_page(connection: Connection, kind: Kind, namespace: str, *, after: str, limit: int) -> JobPage:
-    """A page of jobs in the order of their names, from one snapshot."""
+    """Return a page of jobs ordered by name, from one snapshot."""
     position = await changes.head(connection, StreamName.JOBS)
     rows = await connection.fetch(_sql.list_page, namespace, kind.group, kind.plural, after, limit + 1)
     items = [_job(row) for row in rows[:limit]]
@@ -209,16 +162,17 @@ async def list_page(connection: Connection, kind: Kind, namespace: str, *, after
 
 
 async def lock(connection: Connection) -> None:
-    """Makes the caller's transaction the only writer of jobs until it ends. Where both are needed, the lock of objects comes first."""
+    """Make the caller's transaction the only writer of jobs until it ends. If both are needed, take the lock of objects first."""
     await connection.execute(_sql.lock)
 
 
 async def claim(
     connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta, status: bytes, wake_key: str | None = None
 ) -> StoredJob | None:
-    """pending → working under a lease: the job that was woken, or of those in lanes the oldest of the repository with the fewest at work.
+    """Change a job from pending to working under a lease, and return it.
 
-    None where none may be at work now, or the wake-up did not come by the job's ``wake_key``, so perhaps to a worker of others.
+    That is the woken job or another one of a concurrency group; jobs.sql describes the order. Returns None if no job
+    may run now, or if the wake-up came with another ``wake_key`` than the job's.
     """
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.claim, uid, status.decode(), wake_key)
@@ -229,22 +183,25 @@ async def claim(
 
 
 async def holds(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID) -> bool:
-    """Whether a lease is still the owner's."""
+    """Return whether the owner still holds the lease of a job."""
     return bool(await connection.fetchval(_sql.holds, uid, owner))
 
 
 async def renew(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, lease: timedelta) -> bool:
-    """Extends a lease; False when it is no longer the owner's."""
+    """Extend a lease. Return False if the owner does not hold it any more."""
     return await connection.fetchval(_sql.renew, uid, owner, lease) is not None
 
 
 async def report(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, status: bytes) -> bool:
-    """Writes the progress of a working job; False when the lease is no longer the owner's."""
+    """Write the progress of a working job. Return False if the owner does not hold the lease any more."""
     return await connection.fetchval(_sql.report, uid, owner, status.decode()) is not None
 
 
 async def finish(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, state: str, status: bytes) -> Sequence[Wakeup] | None:
-    """working → ``state``. Answers the wake-up of the next job in the lane; None when the lease is no longer the owner's."""
+    """Change a job from working to ``state`` and return the wake-up of the next job of its group.
+
+    Returns None if the owner does not hold the lease any more.
+    """
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.finish, uid, owner, state, status.decode())
     if row is None:
@@ -254,7 +211,10 @@ async def finish(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, st
 
 
 async def hand_back(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID) -> Sequence[Wakeup]:
-    """working → pending for another worker. Where an equal job waits already, the lease is left to lapse instead."""
+    """Change a job from working to pending, for another worker, and return its wake-up.
+
+    If an equal job is pending already, nothing changes and the lease is left to lapse.
+    """
     await connection.execute(_sql.lock)
     if await connection.fetchval(_sql.hand_back, uid, owner, _PENDING) is None:
         return []
@@ -263,9 +223,9 @@ async def hand_back(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID)
 
 
 async def postpone(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, delay: timedelta, status: bytes) -> Sequence[Wakeup] | None:
-    """working → pending, to be taken up again after ``delay`` at the earliest; that is no attempt.
+    """Change a job from working to pending, not to be claimed before ``delay``, without counting an attempt.
 
-    Answers the wake-up of the next job in the lane; None when the lease is no longer the owner's.
+    Returns the wake-up of the next job of its group, or None if the owner does not hold the lease any more.
     """
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.postpone, uid, owner, status.decode(), delay)
@@ -276,14 +236,17 @@ async def postpone(connection: Connection, uid: uuid.UUID, *, owner: uuid.UUID, 
 
 
 async def fail_pending(connection: Connection, uid: uuid.UUID, *, status: bytes) -> Sequence[Wakeup]:
-    """pending → error, for a job that can never run. Answers the wake-up of the next job in the lane."""
+    """Change a job that can never run from pending to error; return the wake-up of the next job of its group."""
     await connection.execute(_sql.lock)
     row = await connection.fetchrow(_sql.fail_pending, uid, status.decode())
     return await _wake_group(connection, row)
 
 
 async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, *, now: int) -> tuple[StoredJob, Sequence[Wakeup]]:
-    """Ends a job that has not ended; drops one that has. ``now`` is Unix milliseconds. NotFound when there is none."""
+    """End an unfinished job or delete a finished one; return it with the wake-up of the next job of its group.
+
+    ``now`` is in Unix milliseconds. Raises NotFound if the job does not exist.
+    """
     await connection.execute(_sql.lock)
     job = await get(connection, kind, namespace, name)
     if job.state in ("success", "error"):
@@ -301,7 +264,7 @@ async def cancel(connection: Connection, kind: Kind, namespace: str, name: str, 
 
 
 async def end_all(connection: Connection, kind: Kind, namespace: str, repository: str, *, status: bytes) -> int:
-    """Ends every job of a repository that has not ended, under the lock; answers how many."""
+    """End every unfinished job of a repository and return their number. Call under the lock."""
     await lock(connection)
     rows = await connection.fetch(_sql.end_all, namespace, repository, kind.plural, status.decode())
     await connection.execute(_sql.end_leases, [row["uid"] for row in rows])
@@ -309,19 +272,19 @@ async def end_all(connection: Connection, kind: Kind, namespace: str, repository
 
 
 async def delete_namespace(connection: Connection, namespace: str) -> None:
-    """Drops every job of a namespace, under the lock: without its lease a worker writes nothing more."""
+    """Delete every job of a namespace. Call under the lock. A worker that loses its lease writes nothing more."""
     await connection.execute(_sql.delete_namespace, namespace)
     await accepted.forget_namespace(connection, namespace)
     await evaluations.forget_namespace(connection, namespace)
 
 
 async def recent(connection: Connection, repository: StoredObject, *, limit: int) -> Sequence[StoredJob]:
-    """The jobs of a repository, and of none that had its name before, the newest first."""
+    """Return the newest jobs of a repository, without those of an earlier repository of the same name."""
     return [_job(row) for row in await connection.fetch(_sql.recent, repository.namespace, repository.name, repository.uid, limit)]
 
 
 async def get_of_repository(connection: Connection, repository: StoredObject, uid: uuid.UUID) -> StoredJob:
-    """A job of a repository; NotFound when there is none or history has dropped it."""
+    """Return a job of a repository. Raises NotFound if it does not exist or has been trimmed."""
     row = await connection.fetchrow(_sql.get_of_repository, repository.uid, uid)
     if row is None:
         raise not_found(JOB, str(uid))
@@ -334,18 +297,21 @@ async def is_synced_now(connection: Connection, job: StoredJob) -> bool:
 
 
 async def count_waiting(connection: Connection, submitter: str) -> int:
-    """Pending jobs of a submitter (its uid) that could be taken up: those that are to be left alone for a while do not count."""
+    """Return the number of pending jobs of a submitter (its uid), without postponed ones."""
     number: int = await connection.fetchval(_sql.count_waiting, submitter)
     return number
 
 
 async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
-    """Working jobs whose lease has lapsed."""
+    """Return working jobs whose lease has lapsed."""
     return [_job(row) for row in await connection.fetch(_sql.lapsed, limit)]
 
 
 async def requeue_lapsed(connection: Connection, job: StoredJob) -> Sequence[Wakeup]:
-    """working → pending after a lapsed lease, under the lock. Only where no equal job waits already."""
+    """Change a job from working to pending after its lease lapsed; return its wake-up.
+
+    Call under the lock, and only if no equal job is pending.
+    """
     if await connection.fetchval(_sql.requeue_lapsed, job.uid, _PENDING) is None:
         return []
     await connection.execute(_sql.end_lease, job.uid)
@@ -353,7 +319,10 @@ async def requeue_lapsed(connection: Connection, job: StoredJob) -> Sequence[Wak
 
 
 async def end_lapsed(connection: Connection, job: StoredJob, *, status: bytes) -> Sequence[Wakeup] | None:
-    """working → error after a lapsed lease, under the lock. None where the lease was renewed meanwhile."""
+    """Change a job from working to error after its lease lapsed; return the wake-up of the next job of its group.
+
+    Call under the lock. Returns None if the lease was renewed in the meantime.
+    """
     row = await connection.fetchrow(_sql.end_lapsed, job.uid, status.decode())
     if row is None:
         return None
@@ -362,17 +331,20 @@ async def end_lapsed(connection: Connection, job: StoredJob, *, status: bytes) -
 
 
 async def has_pending_equal(connection: Connection, job: StoredJob) -> bool:
-    """Whether an equal job waits already."""
+    """Return whether an equal job is pending."""
     return job.coalesce_key is not None and await connection.fetchval(_sql.pending_equal, job.namespace, job.coalesce_key) is not None
 
 
 async def wake(connection: Connection, uid: uuid.UUID) -> Sequence[Wakeup]:
-    """Records a wake-up for a job."""
+    """Record a wake-up for a job."""
     return _wakeups(await connection.fetch(_sql.wake, uid, routing.EXCHANGE))
 
 
 async def wake_stale(connection: Connection, *, older_than: timedelta, limit: int, after: uuid.UUID | None = None) -> Sequence[Wakeup]:
-    """Records wake-ups for jobs that wait although nothing holds them back, oldest first; those submitted later than ``after`` only."""
+    """Record wake-ups for jobs that wait although they could run, oldest first.
+
+    Only jobs submitted later than ``after`` are considered.
+    """
     return _wakeups(await connection.fetch(_sql.wake_stale, older_than, limit, routing.EXCHANGE, after))
 
 

@@ -15,7 +15,7 @@ from dashwright.common.models.provisioning import (
     SyncStatus,
 )
 from dashwright.common.stores import jobs, resources, statuses
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 

@@ -1,9 +1,8 @@
-"""The store of everything that has metadata: current objects, their history, and by triggers the change feed.
+"""Store of everything that has metadata: objects and their history. Triggers write the change feed.
 
-Bodies are text from end to end: an object is put together by joining its stored parts.
+Bodies are text from end to end: an object is assembled by joining its stored parts.
 """
 
-import asyncio
 import hashlib
 import uuid
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
-from dashwright.common.kinds.annotations import FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, REPOSITORY_MANAGER, SET_BY_STORE
+from dashwright.common.kinds.annotations import FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, NUMBER_LABEL, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
@@ -38,7 +37,7 @@ _LONGEST_WRITE = 310.0
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """One object as the store holds it.
+    """Object as the store holds it.
 
     ``metadata``, ``spec`` and ``status`` are JSON text. Jobs have no ``number``, ``folder`` or ``title``.
     """
@@ -53,18 +52,20 @@ class StoredObject:
     metadata: str
     spec: str
     status: str | None
-    number: int = 0
+    number: int = 0  #: Numeric id for older clients.
     title: str = ""
-    folder: str | None = None
+    folder: str | None = None  #: Name of the folder; None at the root.
     layout: bool = False
     subtype: str = ""
 
     @property
     def body(self) -> Body:
+        """Body with the columns that rendering needs."""
         return Body(self.name, self.title, self.subtype, self.stored_version, self.layout, self.spec, self.status)
 
     def with_spec(self, spec: str) -> "StoredObject":
-        """The same object with the body that was not read with it. Lists make many: ``replace`` takes three times as long."""
+        """Return a copy with ``spec``, for a body that was read separately."""
+        # A list makes thousands of copies, and dataclasses.replace takes three times as long.
         return StoredObject(
             self.kind,
             self.uid,
@@ -84,11 +85,14 @@ class StoredObject:
         )
 
     def encode(self, version: str) -> bytes:
-        """The object as JSON in one of the kind's versions."""
+        """Return the object as JSON in a version of its kind."""
         return "".join(self.parts(version)).encode()
 
     def parts(self, version: str) -> Sequence[str]:
-        """The same in pieces of text: a list joins those of many objects once, since copying bodies is most of its work."""
+        """Return the pieces of text that ``encode`` joins.
+
+        A list joins the pieces of all its objects once, since copying bodies is most of its work.
+        """
         spec, status, secure = rendering.render(self.kind, self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
         named = () if secure is None else (',"secure":', secure)
@@ -96,36 +100,33 @@ class StoredObject:
         return (head, self.whole_metadata(), ',"spec":', spec, *named, *seen, "}")
 
     def whole_metadata(self) -> str:
-        """The metadata as JSON text, its version and generation in it."""
+        """Return the metadata as JSON text, including resource version and generation."""
         version = f'"resourceVersion":"{self.resource_version}",' if self.resource_version else ""
         return f'{{{version}"generation":{self.generation},{self.metadata[1:]}'
 
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """An object to create or replace. ``spec`` is a JSON object as text, ``extract`` what its kind extracts from it.
-
-    ``number`` is given to new objects only, by who brings them along with it, ``uid`` and ``generation`` to those that have been before;
-    ``restored_from`` is the generation that the spec is of.
-    """
+    """Object to create or replace."""
 
     kind: Kind
     name: str
-    spec: str
+    spec: str  #: JSON object as text.
     stored_version: str
-    extract: Extract = field(default_factory=Extract)
+    extract: Extract = field(default_factory=Extract)  #: What the kind extracts from ``spec``.
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     finalizers: Sequence[str] = ()
     owner_references: Sequence[Mapping[str, Any]] = ()
     managed_fields: Sequence[Mapping[str, Any]] = ()
+    #: Numeric id for a new object whose id is already known; None: the next free one.
     number: int | None = None
-    restored_from: int | None = None
-    uid: uuid.UUID | None = None
-    generation: int = 1
+    restored_from: int | None = None  #: Generation whose body ``spec`` is.
+    uid: uuid.UUID | None = None  #: Uid of a deleted object that is created again.
+    generation: int = 1  #: Generation of a new object; above 1 for one that existed before.
 
     def staged(self, position: int) -> tuple[Any, ...]:
-        """The columns of the staging table."""
+        """Return the values of the staging table's columns."""
         annotations = {key: text for key, text in self.annotations.items() if key not in _SET_BY_SERVER}
         digest = hashlib.sha256(self.spec.encode())
         digest.update(b"\0" + annotations.get(FOLDER_KEY, "").encode())
@@ -157,19 +158,6 @@ class MarkedObject:
     uid: uuid.UUID
     resource_version: int
     generation: int
-
-
-@dataclass(frozen=True, slots=True)
-class ManagedObject:
-    """An object that a repository owns."""
-
-    group: str
-    resource: str
-    name: str
-    path: str
-    checksum: str
-    folder: str | None
-    title: str
 
 
 async def lock(connection: Connection) -> LockedConnection:
@@ -215,13 +203,13 @@ async def _write(
 
 
 async def version(connection: Connection, kind: Kind, namespace: str, name: str) -> int | None:
-    """The resource version of an object, None where there is none."""
+    """Return the resource version of an object; None if it does not exist."""
     found: int | None = await connection.fetchval(_sql.version, namespace, kind.group, kind.plural, name)
     return found
 
 
 async def mark_deleted(connection: Connection, kind: Kind, namespace: str, name: str, *, actor: str, now: datetime) -> MarkedObject:
-    """Begins the deletion of an object that has finalizers; NotFound when there is none."""
+    """Begin the deletion of an object that has finalizers. Raises NotFound if it does not exist."""
     await lock(connection)
     row = await connection.fetchrow(_sql.mark_deleted, namespace, kind.group, kind.plural, name, now, actor)
     if row is None:
@@ -237,21 +225,28 @@ class StagedWrites:
         self._count = 0
 
     async def open(self) -> None:
+        """Create the staging table, which is dropped when the transaction commits."""
         await self._connection.execute(_sql.stage)
 
     async def add(self, writes: Sequence[Write]) -> None:
-        """Objects are written in the order they are added."""
+        """Stage objects; they are written in the order in which they are added."""
         rows = [write.staged(self._count + index) for index, write in enumerate(writes)]
         self._count += len(rows)
         await self._connection.copy_records_to_table("staged", records=rows, columns=_STAGED)
 
     async def taken_over(self, namespace: str, repository: str) -> str | None:
-        """The name of a staged object that somebody else owns by now; ask under the lock."""
+        """Return a staged object, as ``plural 'name'``, that the repository may not write; None if there is none.
+
+        Call under the lock.
+        """
         row = await self._connection.fetchrow(_sql.taken_over, namespace, repository)
         return None if row is None else f"{row['resource']} '{row['name']}'"
 
     async def write(self, namespace: str, *, actor: str, now: datetime, message: str = "") -> int:
-        """Creates or replaces what is staged; answers how many objects changed. Their versions have the ``message``."""
+        """Create or replace the staged objects and return how many changed.
+
+        ``message`` is stored with their new generations.
+        """
         await self._connection.execute(_sql.extend_statement)
         query = _sql.bind(
             "write_staged", namespace=namespace, actor=actor, now=now, message=message or None, status=None, restored_from=None
@@ -259,50 +254,27 @@ class StagedWrites:
         return int(await self._connection.fetchval(*query, timeout=_LONGEST_WRITE))
 
     async def created(self, kind: Kind) -> int:
-        """How many objects of a kind the write has made rather than replaced."""
+        """Return how many objects of a kind ``write`` has created rather than replaced."""
         return int(await self._connection.fetchval(_sql.created, kind.group, kind.plural))
 
 
 async def delete(
     connection: Connection, kind: Kind, namespace: str, names: Sequence[str], *, actor: str, keep: bool = False
 ) -> Sequence[str]:
-    """Removes objects; answers the names that were there. ``keep``: they can be had again from the trash."""
+    """Delete objects and return the names of those that existed. ``keep``: put them into the trash."""
     await lock(connection)
     rows = await connection.fetch(_sql.delete, namespace, kind.group, kind.plural, list(names), keep, actor)
     return [row["name"] for row in rows]
 
 
-async def delete_managed(connection: Connection, kind: Kind, namespace: str, names: Sequence[str], repository: str) -> Sequence[str]:
-    """Removes those of the named objects that a repository still owns; answers their names."""
-    rows = await connection.fetch(_sql.delete_managed, namespace, kind.group, kind.plural, list(names), repository)
-    return [row["name"] for row in rows]
-
-
-async def release_managed(connection: Connection, namespace: str, repository: str) -> None:
-    """Lets go of everything a repository owns, under the lock."""
-    await connection.execute(_sql.extend_statement)
-    await connection.execute(_sql.release_managed, namespace, repository, None)
-
-
-async def release_holding(connection: Connection, namespace: str, folders: Sequence[str], repository: str) -> Sequence[str]:
-    """Lets go of those of a repository's folders that hold more than one another, under the lock; answers their names.
-
-    To be asked when what goes with them has gone: what is in them then is somebody else's, who would find it nowhere without them.
-    """
-    holding = [row["name"] for row in await connection.fetch(_sql.holding, namespace, list(folders))]
-    if holding:
-        await connection.execute(_sql.release_managed, namespace, repository, holding)
-    return holding
-
-
 async def delete_namespace(connection: Connection, namespace: str) -> int:
-    """Removes everything a namespace holds, under the lock; answers how many objects there were."""
+    """Delete everything in a namespace and return the number of objects. Call under the lock."""
     await connection.execute(_sql.extend_statement)
     return int((await connection.execute(_sql.delete_namespace, namespace)).rpartition(" ")[2])
 
 
 async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> StoredObject:
-    """One object; NotFound when there is none."""
+    """Return an object. Raises NotFound if it does not exist."""
     row = await connection.fetchrow(_sql.get, namespace, kind.group, kind.plural, name)
     if row is None:
         raise not_found(kind, name)
@@ -310,11 +282,12 @@ async def get(connection: Connection, kind: Kind, namespace: str, name: str) -> 
 
 
 async def get_many(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> Sequence[StoredObject]:
-    """Those of the named objects that exist."""
+    """Return those of the named objects that exist."""
     return [object_of_row(kind, row) for row in await connection.fetch(_sql.get_many, namespace, kind.group, kind.plural, list(names))]
 
 
 def not_found(kind: Kind, name: str) -> NotFound:
+    """Return the error for an object that does not exist."""
     return NotFound(f'{kind.key} "{name}" not found', details=kind.details(name))
 
 
@@ -326,66 +299,34 @@ async def write_status(
     status: bytes,
     managed_fields: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
-    """Replaces the status, and who owns its fields, where that is said; NotFound when the object has gone."""
+    """Replace the status, and the owners of its fields unless ``managed_fields`` is None.
+
+    Raises NotFound if the object does not exist.
+    """
     owners = None if managed_fields is None else orjson.dumps(list(managed_fields)).decode()
     version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), owners)
     if version is None:
         raise not_found(kind, name)
 
 
-async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[ManagedObject]:
-    """Everything a repository owns."""
-    rows = await connection.fetch(_sql.managed, namespace, REPOSITORY_MANAGER, repository)
-    return await asyncio.to_thread(lambda: [_managed(row) for row in rows])
-
-
-async def managed_at(
-    connection: Connection, namespace: str, repository: str, paths: Sequence[str], keys: Sequence[tuple[str, str, str]]
-) -> Sequence[ManagedObject]:
-    """What a repository owns that came from one of the paths (directories without a slash at the end) or has one of the keys.
-
-    A key is group, resource and name. The cost does not grow with the repository.
-    """
-    groups, plurals, names = zip(*keys, strict=True) if keys else ((), (), ())
-    rows = await connection.fetch(_sql.managed_at, namespace, REPOSITORY_MANAGER, repository, paths, groups, plurals, names)
-    return [_managed(row) for row in rows]
-
-
-def _managed(row: Any) -> ManagedObject:
-    return ManagedObject(
-        row["api_group"],
-        row["resource"],
-        row["name"],
-        row["source_path"] or "",
-        row["source_checksum"] or "",
-        row["folder"],
-        row["title"],
-    )
-
-
 async def owners(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The annotations of those named objects that exist."""
+    """Return the annotations of those of the named objects that exist, by name."""
     rows = await connection.fetch(_sql.owners, namespace, kind.group, kind.plural, list(names))
     return {row["name"]: orjson.loads(row["annotations"]) for row in rows}
 
 
 async def has_children(connection: Connection, namespace: str, folder: str) -> bool:
-    """Whether any object lies in a folder."""
+    """Return whether a folder contains any object."""
     return bool(await connection.fetchval(_sql.has_children, namespace, folder))
 
 
 async def is_referred_to(connection: Connection, namespace: str, panel: str) -> bool:
-    """Whether a dashboard shows a library panel."""
+    """Return whether a dashboard shows a library panel."""
     return bool(await connection.fetchval(_sql.is_referred_to, namespace, panel))
 
 
-async def count_managed(connection: Connection, namespace: str, repository: str) -> Sequence[tuple[str, str, int]]:
-    """(group, resource, count) of what a repository owns."""
-    return [(row["api_group"], row["resource"], row["count"]) for row in await connection.fetch(_sql.count_managed, namespace, repository)]
-
-
 def object_of_row(kind: Kind, row: Any) -> StoredObject:
-    """What a row of a statement that tells of objects says."""
+    """Return the object in a row of a statement that selects all its columns."""
     return StoredObject(
         kind,
         row["uid"],

@@ -145,33 +145,6 @@ with gone as (
 )
 select name from gone
 
--- name: delete_managed
--- Deletes those of the objects that a repository still manages.
-delete from resource
-where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[]) and manager_kind = 'repo' and manager_id = $5
-returning name
-
--- name: release_managed
--- Removes the manager from objects of a repository; bodies and generations are kept.
-update resource set annotations = annotations - array['grafana.app/managedBy', 'grafana.app/managerId', 'grafana.app/managerAllowsEdits',
-    'grafana.app/managerSuspended', 'grafana.app/sourcePath', 'grafana.app/sourceChecksum', 'grafana.app/sourceTimestamp']
-where namespace = $1 and manager_kind = 'repo' and manager_id = $2
-  and ($3::text[] is null or (api_group = 'folder.grafana.app' and resource = 'folders' and name = any($3::text[])))
-
--- name: holding
--- Named folders that contain, directly or below, an object which is not one of the named folders.
-with recursive found as (
-    select r.folder as name
-    from resource r
-    where r.namespace = $1 and r.folder = any($2::text[])
-      and not (r.api_group = 'folder.grafana.app' and r.resource = 'folders' and r.name = any($2::text[]))
-    union
-    select f.folder
-    from found join resource f on f.namespace = $1 and f.api_group = 'folder.grafana.app' and f.resource = 'folders' and f.name = found.name
-    where f.folder = any($2::text[])
-)
-select name from found
-
 -- name: delete_namespace
 -- Deletes everything in a namespace, and its trash; the history is kept.
 with emptied as (delete from trash where namespace = $1)
@@ -197,48 +170,11 @@ update resource set status = $5, managed_fields = coalesce($6::jsonb, managed_fi
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4
 returning resource_version
 
--- name: managed
--- What one manager owns, of any kind.
-select api_group, resource, name, source_path, source_checksum, folder, title
-from resource
-where namespace = $1 and manager_kind = $2 and manager_id = $3
-order by resource, source_path
-
--- name: managed_at
--- What one manager owns that came from one of the paths, or has one of the keys. The hash is that of the index. "offset 0" makes
--- PostgreSQL look up each on its own: the planner expects a manager to own little, and would read all of it.
-select r.*
-from unnest($4::text[]) as wanted (path)
-cross join lateral (
-    select api_group, resource, name, source_path, source_checksum, folder, title
-    from resource
-    where namespace = $1 and manager_kind = $2 and manager_id = $3
-      and hashtextextended(source_path, 0) = hashtextextended(wanted.path, 0) and source_path = wanted.path
-    offset 0
-) r
-union
-select r.api_group, r.resource, r.name, r.source_path, r.source_checksum, r.folder, r.title
-from unnest($5::text[], $6::text[], $7::text[]) as wanted (api_group, resource, name)
-cross join lateral (
-    select *
-    from resource
-    where namespace = $1 and api_group = wanted.api_group and resource = wanted.resource and name = wanted.name
-    offset 0
-) r
-where r.manager_kind = $2 and r.manager_id = $3
-order by resource, source_path
-
 -- name: owners
 -- Annotations of the named objects; no row for one that does not exist.
 select name, annotations
 from resource
 where namespace = $1 and api_group = $2 and resource = $3 and name = any($4::text[])
-
--- name: count_managed
-select api_group, resource, count
-from resource_count
-where namespace = $1 and repository = $2
-order by api_group, resource
 
 -- name: has_children
 select exists (select from resource where namespace = $1 and folder = $2)

@@ -26,7 +26,7 @@ from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics, tracing
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, mirror
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.outbox import Wakeup
 from dashwright.common.work.execution import Execution, LeaseLost
 

@@ -14,7 +14,7 @@ from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.stores import jobs
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 
 log = structlog.get_logger()
 

@@ -9,7 +9,7 @@ from typing import Final
 from dashwright.common.job_actions import ACTIONS
 from dashwright.common.jobs import names, routing
 from dashwright.common.models.provisioning import JobSpec, RepositoryType
-from dashwright.common.stores.jobs import NewJob
+from dashwright.common.stores.job_records import NewJob
 
 REPOSITORY_LABEL: Final = "provisioning.grafana.app/repository"
 TYPE_LABEL: Final = "provisioning.grafana.app/repository-type"

@@ -13,7 +13,7 @@ from dashwright.api.resources.pages import LARGEST_PAGE, ListOptions, Position
 from dashwright.api.resources.request import Target
 from dashwright.api.stores import lists
 from dashwright.common.database.pool import Database
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 READ: Final = 1024 * 1024

@@ -16,7 +16,7 @@ from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores import changes, jobs
 from dashwright.common.stores.changes import StreamName
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 

@@ -18,7 +18,7 @@ from dashwright.common.media import ARROW, wants_arrow
 from dashwright.common.models.provisioning import State
 from dashwright.common.stores import evaluations, jobs
 from dashwright.common.stores.evaluations import Format
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 
 
 def routes(database: Database) -> list[Route]:

@@ -9,7 +9,7 @@ import structlog
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import DashwrightError
 from dashwright.common.stores import mirror
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 
 log = structlog.get_logger()
 

@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
-from dashwright.common.stores import jobs, resources, statuses
+from dashwright.common.stores import jobs, managed_objects, resources, statuses
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt
@@ -85,7 +85,7 @@ class StoredExports:
 
     async def _write_status(self, connection: Connection) -> None:
         namespace, name = self._repository.namespace, self._repository.name
-        counts = await resources.count_managed(connection, namespace, name)
+        counts = await managed_objects.count_managed(connection, namespace, name)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]

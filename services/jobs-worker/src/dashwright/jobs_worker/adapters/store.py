@@ -18,7 +18,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import jobs, quotas, repositories, resources, revisions, statuses
+from dashwright.common.stores import jobs, managed_objects, quotas, repositories, resources, revisions, statuses
 from dashwright.common.stores.repositories import QuarantineEntry, StoredCommit
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
@@ -80,14 +80,14 @@ class StoredResources:
     async def managed(self, namespace: str, repository: str) -> Sequence[ManagedObject]:
         """Return everything that the repository owns."""
         async with self._database.connection() as connection:
-            stored = await resources.managed(connection, namespace, repository)
+            stored = await managed_objects.managed(connection, namespace, repository)
         return await asyncio.to_thread(_managed, stored)
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
         """Return the repository's objects that came from one of the paths or have one of the keys."""
         places = [path.rstrip("/") for path in paths]
         async with self._database.connection() as connection:
-            return _managed(await resources.managed_at(connection, namespace, repository, places, list(keys)))
+            return _managed(await managed_objects.managed_at(connection, namespace, repository, places, list(keys)))
 
     async def owners(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Owner]:
         """Return the owners of existing objects."""
@@ -199,7 +199,7 @@ class StoredResources:
     async def _write_status(self, connection: Connection, commit: str | None) -> None:
         """Write the stored commit and counts into the repository's status, in the same transaction."""
         namespace, name = self._repository.namespace, self._repository.name
-        counts = await resources.count_managed(connection, namespace, name)
+        counts = await managed_objects.count_managed(connection, namespace, name)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
             status.sync.last_ref = commit or status.sync.last_ref
@@ -218,16 +218,16 @@ class StoredResources:
         for kind, listed in _by_kind(keys).items():
             names = listed
             if kind is FOLDER:
-                kept = await resources.release_holding(connection, namespace, listed, self._repository.name)
+                kept = await managed_objects.release_holding(connection, namespace, listed, self._repository.name)
                 names = [name for name in listed if name not in kept]
-            removed = await resources.delete_managed(connection, kind, namespace, names, self._repository.name)
+            removed = await managed_objects.delete_managed(connection, kind, namespace, names, self._repository.name)
             dashboards += len(removed) if kind is DASHBOARD else 0
             if left := sorted(await resources.owners(connection, kind, namespace, list(set(names) - set(removed)))):
                 raise Conflict(f"{kind.plural} '{left[0]}' was taken over by another manager during the sync; sync again")
         return dashboards
 
 
-def _managed(rows: Sequence[resources.ManagedObject]) -> Sequence[ManagedObject]:
+def _managed(rows: Sequence[managed_objects.ManagedObject]) -> Sequence[ManagedObject]:
     return [ManagedObject(Key(row.group, row.resource, row.name), row.path, row.checksum, row.folder or "", row.title) for row in rows]
 
 

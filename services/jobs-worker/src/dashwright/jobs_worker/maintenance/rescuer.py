@@ -15,7 +15,7 @@ from dashwright.common.models.provisioning import JobStatus, State
 from dashwright.common.observability import metrics
 from dashwright.common.relay import Relay
 from dashwright.common.stores import jobs, mirror, resources
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.outbox import Wakeup
 
 log = structlog.get_logger()

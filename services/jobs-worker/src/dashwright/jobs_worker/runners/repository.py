@@ -9,7 +9,7 @@ from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import JobSpec, JobStatus
 from dashwright.common.stores import resources
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import Execution
 from dashwright.jobs_worker.actions.retries import with_retries

@@ -15,7 +15,7 @@ from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType
 from dashwright.common.stores import jobs, repositories, revisions, statuses
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.repositories import StoredCommit
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.actions.sync import SyncJob, SyncTools, sync

@@ -12,7 +12,7 @@ from dashwright.api.resources.formats.negotiation import Form, Format, IncludeOb
 from dashwright.common.document import read_json
 from dashwright.common.json_shapes import member_at
 from dashwright.common.kinds.kind import Column, Kind
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.yaml import write_yaml
 

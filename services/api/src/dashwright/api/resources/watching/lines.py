@@ -17,7 +17,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.single_flight import SingleFlight
 from dashwright.common.stores import changes
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 _BYTES: Final = 16 * 1024 * 1024

@@ -8,7 +8,7 @@ from dashwright.api.domain.actor import Actor
 from dashwright.common.errors import Conflict, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.kind import Kind
-from dashwright.common.stores.jobs import StoredJob
+from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 MODIFIED: Final = "the object has been modified; please apply your changes to the latest version and try again"

@@ -17,7 +17,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER, JOB, LIBRARY_PANEL, find
 from dashwright.common.kinds.repository import CLEAN_UP, REMOVE_MANAGED
 from dashwright.common.models.provisioning import JobStatus, State
-from dashwright.common.stores import changes, hooks, jobs, resources
+from dashwright.common.stores import changes, hooks, jobs, managed_objects, resources
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject
 
@@ -120,7 +120,7 @@ async def end_managing(connection: Connection, namespace: str, repository: Store
     if REMOVE_MANAGED in finalizers_of(repository):
         await _remove_managed(connection, namespace, repository.name, actor=actor)
     else:
-        await resources.release_managed(connection, namespace, repository.name)
+        await managed_objects.release_managed(connection, namespace, repository.name)
 
 
 async def end_hook(connection: Connection, namespace: str, repository: StoredObject) -> None:
@@ -132,11 +132,11 @@ async def end_hook(connection: Connection, namespace: str, repository: StoredObj
 async def _remove_managed(connection: Connection, namespace: str, repository: str, *, actor: str) -> None:
     """Delete managed objects, folders last. Folders with objects of other managers are kept."""
     names: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for item in await resources.managed(connection, namespace, repository):
+    for item in await managed_objects.managed(connection, namespace, repository):
         names[item.group, item.resource].append(item.name)
     for (group, plural), managed in sorted(names.items(), key=lambda item: item[0] == (FOLDER.group, FOLDER.plural)):
         kind = find(group, plural)
         assert kind is not None, f"{plural}.{group} is stored but not described"
-        kept = set(await resources.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
+        kept = set(await managed_objects.release_holding(connection, namespace, managed, repository)) if kind is FOLDER else set()
         listed = [name for name in managed if name not in kept]
         await resources.delete(connection, kind, namespace, listed, actor=actor, keep=kind.history)
