@@ -72,7 +72,7 @@ class Product:
         self._connection = await asyncpg.connect(self._database_url)
         opened.push_async_callback(self._connection.close)
         await client.create_repository("bench", "bench")
-        await client.synced("bench")
+        await client.sync_and_wait("bench")
         await self._stack.jobs_worker.stop()
         self._wire = await Wire.open(self._stack.address)
         opened.push_async_callback(self._wire.close)

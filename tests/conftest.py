@@ -72,13 +72,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq"), ("mariadb", "mariadb")):
         if fixture in needed:
             with suppress(CannotProvide):  # the fixture will say so, in each test that needs it
-                keeper.ask(server)
+                keeper.request_server(server)
 
 
 @pytest.fixture(scope="session")
 def postgres_dsn() -> str:
     """The URL of a PostgreSQL server, as a user who may create databases. Shared: make a database of your own on it."""
-    return keeper.ask("postgres")["url"]
+    return keeper.request_server("postgres")["url"]
 
 
 @pytest.fixture(scope="session")
@@ -96,7 +96,7 @@ def _databases(postgres_dsn: str, _template: str) -> Iterator[databases.Database
 @pytest.fixture
 async def database_url(_databases: databases.Databases) -> AsyncIterator[str]:
     """The URL of a database of this test's own, with the whole schema and no rows."""
-    async with _databases.lent() as url:
+    async with _databases.lend() as url:
         yield url
 
 
@@ -110,7 +110,7 @@ async def database(database_url: str) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 def _virtual_hosts() -> virtual_hosts.VirtualHosts:
-    addresses = keeper.ask("rabbitmq")
+    addresses = keeper.request_server("rabbitmq")
     return virtual_hosts.VirtualHosts(addresses["url"], addresses["management_url"])
 
 

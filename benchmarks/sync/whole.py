@@ -40,7 +40,7 @@ async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
             await _finished(client, "bench")
             watching.cancel()
             seen[await _shown(client, title)] += 1
-        assert stack.jobs_worker.runs
+        assert stack.jobs_worker.is_running
     whole = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
     if seen or whole <= _REVISIONS:
         raise AssertionError(f"beside {whole} lists of whole commits there are some that show so many of {_CHANGED} changes: {dict(seen)}")
@@ -72,7 +72,7 @@ async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         for name, count in (("few", FEW), ("many", MANY)):
             await asyncio.to_thread(Corpus.make, folder, name, count)
             await stack.jobs_worker.stop()
-            worker = await stack.another_jobs_worker()
+            worker = await stack.add_jobs_worker()
             await _synced(client, name, host)
             peaks.append(_resident(worker, "VmHWM"))
         await _load(stack.address)
@@ -117,7 +117,7 @@ async def _synced(client: Client, name: str, host: str) -> None:
 
 
 async def _finished(client: Client, name: str) -> None:
-    ended: Any = (await client.ended(await client.sync(name), seconds=_SECONDS))["status"]
+    ended: Any = (await client.wait_for_job(await client.sync(name), seconds=_SECONDS))["status"]
     assert ended["state"] == "success", ended
 
 

@@ -39,7 +39,7 @@ class Client:
             assert response.status == status, f"{method} {path}: {response.status} {body[:2000]}"
             return await response.json() if body else None
 
-    async def answer(self, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
+    async def response(self, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
         """Status, decoded body (text where it is no JSON) and headers, whatever they are."""
         async with self._session.request(method, path, **options) as response:
             decoded = await (response.json() if response.content_type == "application/json" else response.text())
@@ -59,7 +59,7 @@ class Client:
         """Asks for a sync; answers the Job."""
         return await self.call("POST", f"{PROVISIONING}/repositories/{repository}/sync", status=202)
 
-    async def ended(self, job: Any, *, seconds: float = 60) -> Any:
+    async def wait_for_job(self, job: Any, *, seconds: float = 60) -> Any:
         """The job once it has ended."""
         name = job["metadata"]["name"]
         async with asyncio.timeout(seconds):
@@ -69,9 +69,9 @@ class Client:
                     return found
                 await asyncio.sleep(0.05)
 
-    async def synced(self, repository: str) -> Any:
+    async def sync_and_wait(self, repository: str) -> Any:
         """The status of a sync asked for now and waited for."""
-        return (await self.ended(await self.sync(repository)))["status"]
+        return (await self.wait_for_job(await self.sync(repository)))["status"]
 
     async def dashboards(self) -> dict[str, Any]:
         """All dashboards by name."""

@@ -9,8 +9,8 @@ import pytest_asyncio
 from tests.acceptance.client import Client
 from tests.acceptance.log_checks import check_logs
 from tests.acceptance.processes import Stack
-from tests.acceptance.records import Records, looking
-from tests.acceptance.tcp_proxy import Cable
+from tests.acceptance.records import Records, open_records
+from tests.acceptance.tcp_proxy import TcpProxy
 from tests.servers import databases
 from tests.servers.virtual_hosts import VirtualHosts
 
@@ -47,20 +47,20 @@ async def client(stack: Stack) -> AsyncIterator[Client]:
 
 @pytest.fixture
 async def records(database_url: str) -> AsyncIterator[Records]:
-    async with looking(database_url) as opened:
+    async with open_records(database_url) as opened:
         yield opened
 
 
 @pytest.fixture
-async def database_cable(database_url: str) -> AsyncIterator[Cable]:
-    async with Cable(database_url) as cable:
-        yield cable
+async def database_proxy(database_url: str) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(database_url) as proxy:
+        yield proxy
 
 
 @pytest.fixture
-async def broker_cable(amqp_url: str) -> AsyncIterator[Cable]:
-    async with Cable(amqp_url) as cable:
-        yield cable
+async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
+    async with TcpProxy(amqp_url) as proxy:
+        yield proxy
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -23,7 +23,7 @@ class Service:
         self.name = name
         self.events: list[Event] = []
         self.lines: list[str] = []
-        self.said: list[str] = []
+        self.output: list[str] = []
         """What it wrote on standard output, for people."""
         self._settings = settings
         self._arguments = arguments
@@ -84,7 +84,7 @@ class Service:
         return self._process.pid
 
     @property
-    def runs(self) -> bool:
+    def is_running(self) -> bool:
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:
@@ -98,13 +98,13 @@ class Service:
     async def interrupt(self) -> int:
         """SIGINT to the whole process group, as Ctrl-C in a terminal sends it, and the exit status."""
         os.killpg(self.pid, signal.SIGINT)
-        return await self.ended()
+        return await self.wait()
 
     def send(self, number: signal.Signals) -> None:
         assert self._process is not None
         self._process.send_signal(number)
 
-    async def ended(self, *, seconds: float = _START_SECONDS) -> int:
+    async def wait(self, *, seconds: float = _START_SECONDS) -> int:
         """The exit status, waited for. A process that goes on running is killed, and the test fails."""
         assert self._process is not None
         try:
@@ -121,13 +121,13 @@ class Service:
     async def _end(self, number: signal.Signals) -> int:
         with suppress(ProcessLookupError):
             self.send(number)
-        return await self.ended()
+        return await self.wait()
 
     async def _listen(self) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         async for line in self._process.stdout:
-            self.said.append(line.decode(errors="replace").rstrip("\n"))
+            self.output.append(line.decode(errors="replace").rstrip("\n"))
 
     async def _read(self) -> None:
         assert self._process is not None
@@ -177,16 +177,16 @@ class Stack:
         self.address = str((await self.gateway.event("serving"))["address"])
         return self
 
-    async def another_jobs_worker(self, **settings: str) -> Service:
+    async def add_jobs_worker(self, **settings: str) -> Service:
         """One more; it is ``jobs_worker`` from now on."""
         self.jobs_worker = await self._service("dashwright-jobs-worker", **settings).start()
         return self.jobs_worker
 
-    async def another_gateway(self, **settings: str) -> Service:
+    async def add_gateway(self, **settings: str) -> Service:
         return await self._service("dashwright-api", **settings).start()
 
     async def stop(self) -> None:
-        await asyncio.gather(*(service.stop() for service in self.services if service.runs))
+        await asyncio.gather(*(service.stop() for service in self.services if service.is_running))
 
     def _service(self, name: str, **settings: str) -> Service:
         service = Service(name, self.settings | settings)

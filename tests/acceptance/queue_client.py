@@ -31,15 +31,15 @@ class Submitter:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._connection.close()
 
-    async def ask(
+    async def submit(
         self, body: object, *, namespace: str = "default", message_id: str | None = None, seconds: float = 30, **headers: str
     ) -> Any:
         """Publishes a submission (bytes as they are, else as JSON) and answers the decoded answer, which must carry its correlation id."""
         correlation_id = uuid.uuid4().hex
-        await self.publish(body, namespace=namespace, message_id=message_id, correlation_id=correlation_id, answered=True, **headers)
-        return await self.answer_to(correlation_id, seconds=seconds)
+        await self.publish(body, namespace=namespace, message_id=message_id, correlation_id=correlation_id, reply=True, **headers)
+        return await self.response_to(correlation_id, seconds=seconds)
 
-    async def answer_to(self, correlation_id: str, *, seconds: float = 30) -> Any:
+    async def response_to(self, correlation_id: str, *, seconds: float = 30) -> Any:
         """The decoded answer that carries this correlation id."""
         async with asyncio.timeout(seconds):
             return json.loads((await self._answer(correlation_id)).body)
@@ -51,7 +51,7 @@ class Submitter:
         namespace: str = "default",
         message_id: str | None = None,
         correlation_id: str | None = None,
-        answered: bool = False,
+        reply: bool = False,
         **headers: str,
     ) -> None:
         """Publishes a submission; returns when the broker has confirmed it."""
@@ -60,7 +60,7 @@ class Submitter:
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
             message_id=message_id,
             correlation_id=correlation_id,
-            reply_to=self._answers.name if answered else None,
+            reply_to=self._answers.name if reply else None,
             headers=dict(headers),
         )
         await self._exchange.publish(message, routing_key=f"submit.{namespace}")

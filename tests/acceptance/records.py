@@ -36,11 +36,11 @@ class Records:
             "from change where resource = 'jobs' order by resource_version"
         )
 
-    async def nothing_to_publish(self) -> bool:
+    async def outbox_is_empty(self) -> bool:
         """Whether the outbox is empty."""
         return not await self._connection.fetchval("select exists (select from outbox)")
 
-    async def nothing_at_work(self) -> bool:
+    async def all_jobs_ended(self) -> bool:
         """Whether every job has ended."""
         return not await self._connection.fetchval("select exists (select from job where state in ('pending', 'working'))")
 
@@ -55,7 +55,7 @@ class Records:
         )
 
     @asynccontextmanager
-    async def syncs_held(self) -> AsyncIterator[None]:
+    async def blocked_syncs(self) -> AsyncIterator[None]:
         """A sync that begins in the block stands before its one write of objects, for the services' patience with a lock, 5 s.
 
         Nothing else that a job does writes history.
@@ -64,7 +64,7 @@ class Records:
             await self._connection.execute("lock table resource_history in share mode")
             yield
 
-    async def waiting_syncs(self) -> int:
+    async def count_blocked_syncs(self) -> int:
         """How many connections stand there."""
         found: int = await self._connection.fetchval(
             "select count(*) from pg_locks where relation = 'resource_history'::regclass and not granted"
@@ -76,7 +76,7 @@ class Records:
 
 
 @asynccontextmanager
-async def looking(url: str) -> AsyncIterator[Records]:
+async def open_records(url: str) -> AsyncIterator[Records]:
     connection = await asyncpg.connect(url)
     try:
         yield Records(connection)

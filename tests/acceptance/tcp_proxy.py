@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 _PIECE = 65_536
 
 
-class Cable:
+class TcpProxy:
     """Listens on a port of the loopback, the same from the first to the last, and passes bytes on to the server of ``url``."""
 
     def __init__(self, url: str) -> None:
@@ -19,23 +19,23 @@ class Cable:
 
     @property
     def url(self) -> str:
-        """The server's URL, by way of this cable."""
+        """The server's URL, by way of this proxy."""
         credentials = self._parts.netloc.rpartition("@")[0]
         return self._parts._replace(netloc=f"{credentials}@127.0.0.1:{self._port}").geturl()
 
     async def __aenter__(self) -> Self:
-        await self.mend()
+        await self.connect()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self.cut()
+        await self.disconnect()
 
-    async def mend(self) -> None:
+    async def connect(self) -> None:
         """New connections reach the server."""
         self._listener = await asyncio.start_server(self._join, "127.0.0.1", self._port)
         self._port = self._listener.sockets[0].getsockname()[1]
 
-    async def cut(self) -> None:
+    async def disconnect(self) -> None:
         """Every connection breaks, and new ones are refused."""
         if self._listener is not None:
             self._listener.close()

@@ -55,7 +55,7 @@ def check_status(answer: Any, code: int) -> None:
 )
 async def test_a_body_that_is_no_object_of_the_kind_is_refused(user: Client, path: str, body: bytes) -> None:
     """Malformed, too deep, of another type: 400 or 422 as a Status."""
-    status, answer, _ = await user.answer("POST", path, data=body, headers=AS_JSON)
+    status, answer, _ = await user.response("POST", path, data=body, headers=AS_JSON)
     assert status in (400, 422), answer
     check_status(answer, status)
 
@@ -67,7 +67,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
     """413 that names the limit, also where the body is small until it is decompressed."""
     body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
     for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
-        status, answer, _ = await user.answer("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
+        status, answer, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
         assert status == 413
         check_status(answer, 413)
         assert str(limit * MEBIBYTE) in answer["message"]
@@ -76,7 +76,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
 async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
     """The classic API answers {"message"}, whatever was wrong."""
     for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
-        found, answer, _ = await user.answer("POST", "/api/ds/query", data=io.BytesIO(body))
+        found, answer, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
         assert found == status, answer
         assert answer["message"]
         assert "kind" not in answer
@@ -104,7 +104,7 @@ async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> No
 )
 async def test_what_is_not_there_is_said_not_to_be(user: Client, path: str, code: int) -> None:
     """Unknown groups, versions, kinds, namespaces and names, also with odd characters."""
-    status, answer, _ = await user.answer("GET", path)
+    status, answer, _ = await user.response("GET", path)
     assert status == code, answer
     check_status(answer, code)
 
@@ -112,7 +112,7 @@ async def test_what_is_not_there_is_said_not_to_be(user: Client, path: str, code
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "limit=1.5", "continue=!", "continue=e30"])
 async def test_a_parameter_that_cannot_be_honoured_is_refused(user: Client, query: str) -> None:
     """A list that would answer something else than asked for is a 400."""
-    status, answer, _ = await user.answer("GET", f"{DASHBOARDS}?{query}")
+    status, answer, _ = await user.response("GET", f"{DASHBOARDS}?{query}")
     assert status == 400, answer
     check_status(answer, 400)
 
@@ -127,7 +127,7 @@ async def test_unlisted_parameters_slashes_and_heads_do_no_harm(shared: Stack, u
         assert (response.status, await response.read()) == (200, b"")
         assert response.content_type == "application/json"
     for method, path in (("PUT", DASHBOARDS), ("TRACE", REPOSITORIES), ("GET", f"{REPOSITORIES}/any/sync")):
-        status, answer, headers = await user.answer(method, path)
+        status, answer, headers = await user.response(method, path)
         check_status(answer, 405)
         assert (status, bool(headers["Allow"])) == (405, True)
 
@@ -135,7 +135,7 @@ async def test_unlisted_parameters_slashes_and_heads_do_no_harm(shared: Stack, u
 @pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
 async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str) -> None:
     """Names follow Kubernetes; some are reserved."""
-    status, answer, _ = await user.answer("POST", REPOSITORIES, json=repository(name, "odd"))
+    status, answer, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
     assert status in (400, 422), answer
     check_status(answer, status)
 
@@ -143,7 +143,7 @@ async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str)
 @pytest.mark.parametrize("path", ["/etc", "..", "../..", "a/../../..", "./a", "", "a/./b", "/"])
 async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path: str) -> None:
     """Where the path itself leads out, the repository is not even created."""
-    status, answer, _ = await user.answer("POST", REPOSITORIES, json=repository("outside", path))
+    status, answer, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
     check_status(answer, 422)
     assert [cause["field"] for cause in answer["details"]["causes"]] == ["spec.local.path"], (status, answer)
 
@@ -169,7 +169,7 @@ async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
     """A folder that is a link makes the repository unhealthy (424); linked files and pipes inside one are errors of their own."""
     for name, path in (("linked", "linked"), ("through", "inside/leak")):
         await user.call("POST", REPOSITORIES, status=201, json=repository(name, path))
-        status, answer, _ = await user.answer("POST", f"{REPOSITORIES}/{name}/sync")
+        status, answer, _ = await user.response("POST", f"{REPOSITORIES}/{name}/sync")
         check_status(answer, 424)
         assert status == 424
         assert "permitted folder" in answer["message"]
@@ -177,7 +177,7 @@ async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
         assert (health["healthy"], len(health["message"])) == (False, 1)
         await user.call("DELETE", f"{REPOSITORIES}/{name}")
     await user.create_repository("inside", "inside")
-    status = await user.synced("inside")
+    status = await user.sync_and_wait("inside")
     assert (status["state"], counts(status, "dashboards")) == ("error", {"total": 3, "create": 1, "write": 1, "error": 2})
     for name in ("leak.json", "pipe.json"):
         assert [error for error in status["errors"] if f"file: {name}," in error and "not followed or opened" in error], name
@@ -187,21 +187,21 @@ async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
 async def test_a_sync_that_cannot_be_is_refused_at_once(user: Client) -> None:
     """Sync switched off: 422 with the field; a folder that is not there: 424 with the reason; an unknown repository: 404."""
     await user.call("POST", REPOSITORIES, status=201, json=repository("disabled", "disabled", enabled=False))
-    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/disabled/sync")
+    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/disabled/sync")
     check_status(answer, 422)
     assert "not enabled" in answer["message"]
     await user.create_repository("missing", "missing")
-    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/missing/sync")
+    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/missing/sync")
     check_status(answer, 424)
     assert "not found" in answer["message"]
-    _, answer, _ = await user.answer("POST", f"{REPOSITORIES}/nobody/sync")
+    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/nobody/sync")
     check_status(answer, 404)
 
 
 async def test_one_of_two_repositories_gets_the_instance(user: Client) -> None:
     """Twelve requests at once to own the whole instance: one is created, the others are refused and name it."""
     wanted = [repository(f"instance-{number}", "instance", target="instance") for number in range(12)]
-    answers = await asyncio.gather(*(user.answer("POST", REPOSITORIES, json=body) for body in wanted))
+    answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in wanted))
     (winner,) = [body["metadata"]["name"] for status, body, _ in answers if status == 201]
     for status, body, _ in answers:
         if status != 201:
@@ -212,7 +212,7 @@ async def test_one_of_two_repositories_gets_the_instance(user: Client) -> None:
 
 async def test_one_of_many_creations_of_a_name_wins(user: Client) -> None:
     """Twelve creations of one name at once: one 201, the others 409."""
-    answers = await asyncio.gather(*(user.answer("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
+    answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
     assert sorted(status for status, _, _ in answers) == [201] + [409] * 11
 
 
@@ -224,7 +224,7 @@ async def test_equal_syncs_asked_for_at_once_are_few_jobs(shared: Stack, user: C
     names = {job["metadata"]["name"] for job in jobs}
     assert len(names) < 40
     for job in jobs:
-        assert (await user.ended(job))["status"]["state"] == "success"
+        assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
 async def test_nobody_without_credentials_gets_in(shared: Stack) -> None:
@@ -233,6 +233,6 @@ async def test_nobody_without_credentials_gets_in(shared: Stack) -> None:
         for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
             method = "POST" if path.startswith("/api/") else "GET"
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
-                status, answer, headers = await nobody.answer(method, path, headers=header)
+                status, answer, headers = await nobody.response(method, path, headers=header)
                 assert (status, field in answer) == (401, True), answer
                 assert headers["WWW-Authenticate"].startswith("Basic")

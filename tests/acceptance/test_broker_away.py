@@ -13,7 +13,7 @@ from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import Records
-from tests.acceptance.tcp_proxy import Cable
+from tests.acceptance.tcp_proxy import TcpProxy
 from tests.servers import rabbitmq
 
 Act = Callable[[], Awaitable[None]]
@@ -24,12 +24,12 @@ QUERY_SECONDS = "2"
 """A query waits for the broker until its deadline, since it may be back before that."""
 
 
-async def outlive_the_broker(stack: Stack, records: Records, broker_url: str, away: Act, back: Act) -> None:
+async def check_broker_outage(stack: Stack, records: Records, broker_url: str, away: Act, back: Act) -> None:
     """The laws of this module, however the broker goes away."""
     async with Client(stack.address) as client:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
-        assert (await client.synced("team"))["message"] == "completed successfully"
+        assert (await client.sync_and_wait("team"))["message"] == "completed successfully"
         await client.call("POST", "/api/ds/query", json=QUERY)
         pids = [service.pid for service in stack.services]
 
@@ -40,49 +40,49 @@ async def outlive_the_broker(stack: Stack, records: Records, broker_url: str, aw
         await check_down(client)
 
         await back()
-        assert (await client.ended(job))["status"]["state"] == "success"
+        assert (await client.wait_for_job(job))["status"]["state"] == "success"
         await until(lambda: _is(client, "/readyz", 200))
         await until(lambda: _answers(client))
-        await until(records.nothing_to_publish)
+        await until(records.outbox_is_empty)
         async with Submitter(broker_url) as submitter:
-            answer = await submitter.ask(JOB_SPEC | {"repository": "team"})
+            answer = await submitter.submit(JOB_SPEC | {"repository": "team"})
             assert answer["kind"] == "Job"
-        await client.ended(answer)
-        assert [service.pid for service in stack.services if service.runs] == pids
+        await client.wait_for_job(answer)
+        assert [service.pid for service in stack.services if service.is_running] == pids
 
 
 async def check_down(client: Client) -> None:
     """What needs the broker says so in its shape; what does not goes on."""
-    status, text, _ = await client.answer("GET", "/readyz")
+    status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
     assert "[-]broker failed" in text
     assert "[+]database ok" in text
-    assert (await client.answer("GET", "/livez"))[0] == 200
+    assert (await client.response("GET", "/livez"))[0] == 200
     await client.call("GET", "/api/health")
     assert len(await client.dashboards()) == 21
     async with asyncio.timeout(QUICK_SECONDS):
-        status, body, headers = await client.answer("POST", "/api/ds/query", json=QUERY)
+        status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status == 503, body
     assert int(headers["Retry-After"]) >= 1
     assert "broker" in body["message"]
 
 
 async def _is(client: Client, path: str, status: int) -> bool:
-    return (await client.answer("GET", path))[0] == status
+    return (await client.response("GET", path))[0] == status
 
 
 async def _answers(client: Client) -> bool:
-    status, body, _ = await client.answer("POST", "/api/ds/query", json=QUERY)
+    status, body, _ = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status in (200, 503, 504), body
     return status == 200
 
 
 async def test_jobs_are_accepted_while_the_broker_cannot_be_reached(
-    make_stack: MakeStack, records: Records, amqp_url: str, broker_cable: Cable
+    make_stack: MakeStack, records: Records, amqp_url: str, broker_proxy: TcpProxy
 ) -> None:
     """With every connection to the broker cut, a job is accepted with 202 and runs when they are mended, by the same processes."""
-    stack = await make_stack(broker=broker_cable.url, QUERY_SECONDS=QUERY_SECONDS).start()
-    await outlive_the_broker(stack, records, amqp_url, broker_cable.cut, broker_cable.mend)
+    stack = await make_stack(broker=broker_proxy.url, QUERY_SECONDS=QUERY_SECONDS).start()
+    await check_broker_outage(stack, records, amqp_url, broker_proxy.disconnect, broker_proxy.connect)
 
 
 @pytest.mark.faults
@@ -91,32 +91,32 @@ async def test_jobs_are_accepted_while_the_broker_is_stopped(
 ) -> None:
     """The same with a broker that is really stopped and started: queues, bindings and consumers are there again."""
     stack = await make_stack(broker=private_rabbitmq.url, QUERY_SECONDS=QUERY_SECONDS).start()
-    await outlive_the_broker(stack, records, private_rabbitmq.url, private_rabbitmq.stop, private_rabbitmq.start)
+    await check_broker_outage(stack, records, private_rabbitmq.url, private_rabbitmq.stop, private_rabbitmq.start)
 
 
-async def test_a_sync_outlives_the_broker(make_stack: MakeStack, records: Records, broker_cable: Cable) -> None:
+async def test_a_sync_outlives_the_broker(make_stack: MakeStack, records: Records, broker_proxy: TcpProxy) -> None:
     """A job at work needs no broker: it ends well while that is away, once."""
-    stack = await make_stack(broker=broker_cable.url).start()
+    stack = await make_stack(broker=broker_proxy.url).start()
     async with Client(stack.address) as client:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")
         job = await client.sync("many")
         await stack.jobs_worker.event("job_started")
-        await broker_cable.cut()
-        assert (await client.ended(job))["status"]["state"] == "success"
-        await broker_cable.mend()
+        await broker_proxy.disconnect()
+        assert (await client.wait_for_job(job))["status"]["state"] == "success"
+        await broker_proxy.connect()
         await stack.jobs_worker.event("broker_connected", after=len(stack.jobs_worker.events) - 1)
-        await client.synced("many")
+        await client.sync_and_wait("many")
         assert await records.additions() == dict.fromkeys(names, 1)
         assert [job["attempts"] for job in await records.jobs()] == [1, 1]
 
 
-async def test_processes_stop_while_the_broker_is_away(make_stack: MakeStack, broker_cable: Cable) -> None:
+async def test_processes_stop_while_the_broker_is_away(make_stack: MakeStack, broker_proxy: TcpProxy) -> None:
     """SIGTERM is obeyed within seconds, with exit status 0, though nothing can be told to the broker; its loss is logged once."""
-    stack = await make_stack(broker=broker_cable.url).start()
-    await broker_cable.cut()
+    stack = await make_stack(broker=broker_proxy.url).start()
+    await broker_proxy.disconnect()
     for service in stack.services:
         await service.event("broker_lost")
         service.send(signal.SIGTERM)
-    assert [await service.ended(seconds=8) for service in stack.services] == [0, 0, 0]
+    assert [await service.wait(seconds=8) for service in stack.services] == [0, 0, 0]
     assert [len(service.logged("broker_lost")) for service in stack.services] == [1, 1, 1]

@@ -14,8 +14,8 @@ from tests.acceptance.polling import until
 from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
-from tests.acceptance.records import looking
-from tests.acceptance.tcp_proxy import Cable
+from tests.acceptance.records import open_records
+from tests.acceptance.tcp_proxy import TcpProxy
 from tests.servers import databases, postgres
 
 from dashwright.common.database import schema
@@ -50,40 +50,40 @@ QUICK_SECONDS = 6.0
 """A connection is waited for 5 s at most."""
 
 
-async def outlive_the_database(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
+async def check_database_outage(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
     """The laws of this module, however the database goes away."""
     async with Client(stack.address) as client, Submitter(broker_url) as submitter:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
-        await client.synced("team")
+        await client.sync_and_wait("team")
         pids = [service.pid for service in stack.services]
         await client.call("POST", "/api/ds/query", json=QUERY)
         await away()
 
-        status, answer, _ = await client.answer("POST", "/api/ds/query", json=QUERY)
+        status, answer, _ = await client.response("POST", "/api/ds/query", json=QUERY)
         assert status == 200, f"the identity was known a moment ago: {answer}"
         for method, path, body in ROUTES:
             await check_refused(client, method, path, body)
         await check_down(client)
-        await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", answered=True)
+        await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", reply=True)
         await stack.gateway.event("submission_delayed")
 
         await back()
-        answer = await submitter.answer_to("kept")
+        answer = await submitter.response_to("kept")
         assert answer["kind"] == "Job"
-        assert (await client.ended(answer))["status"]["state"] == "success"
+        assert (await client.wait_for_job(answer))["status"]["state"] == "success"
         await until(lambda: _is(client, "/readyz", 200))
         await client.call("GET", "/api/health")
         assert len(await client.dashboards()) == 21
-        async with looking(database_url) as records:
+        async with open_records(database_url) as records:
             assert len(await records.jobs()) == 2
-        assert [service.pid for service in stack.services if service.runs] == pids
+        assert [service.pid for service in stack.services if service.is_running] == pids
 
 
 async def check_refused(client: Client, method: str, path: str, sent: object) -> None:
     """503 with Retry-After, as a Status that tells what is down and not where."""
     async with asyncio.timeout(QUICK_SECONDS):
-        status, body, headers = await client.answer(method, path, json=sent)
+        status, body, headers = await client.response(method, path, json=sent)
     assert status == 503, f"{method} {path}: {status} {body}"
     assert int(headers["Retry-After"]) >= 1
     assert (body["kind"], body["status"], body["reason"], body["code"]) == ("Status", "Failure", "ServiceUnavailable", 503)
@@ -93,29 +93,29 @@ async def check_refused(client: Client, method: str, path: str, sent: object) ->
 
 async def check_down(client: Client) -> None:
     """The probes name the database, and a credential nobody knows is refused by 503, never by 401."""
-    status, text, _ = await client.answer("GET", "/readyz")
+    status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
     assert "[-]database failed" in text
     assert "[+]broker ok" in text
-    assert (await client.answer("GET", "/livez"))[0] == 200
-    status, health, headers = await client.answer("GET", "/api/health")
+    assert (await client.response("GET", "/livez"))[0] == 200
+    status, health, headers = await client.response("GET", "/api/health")
     assert (status, health["database"]) == (503, "failing")
     assert int(headers["Retry-After"]) >= 1
-    status, body, headers = await client.answer("POST", "/api/ds/query", json=QUERY, headers=STRANGER)
+    status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY, headers=STRANGER)
     assert (status, list(body)) == (503, ["message", "traceID"])
     assert int(headers["Retry-After"]) >= 1
 
 
 async def _is(client: Client, path: str, status: int) -> bool:
-    return (await client.answer("GET", path))[0] == status
+    return (await client.response("GET", path))[0] == status
 
 
 async def test_everything_says_that_the_database_cannot_be_reached(
-    make_stack: MakeStack, database_url: str, amqp_url: str, database_cable: Cable
+    make_stack: MakeStack, database_url: str, amqp_url: str, database_proxy: TcpProxy
 ) -> None:
     """With every connection to PostgreSQL cut, each route answers 503 and says why; a submission through the queue is kept and answered."""
-    stack = await make_stack(database=database_cable.url).start()
-    await outlive_the_database(stack, database_url, amqp_url, database_cable.cut, database_cable.mend)
+    stack = await make_stack(database=database_proxy.url).start()
+    await check_database_outage(stack, database_url, amqp_url, database_proxy.disconnect, database_proxy.connect)
 
 
 @pytest.mark.faults
@@ -125,7 +125,7 @@ async def test_everything_says_that_the_database_is_stopped(
     """The same with a server that is really stopped and started."""
     url = await _migrated(private_postgres)
     stack = await make_stack(database=url).start()
-    await outlive_the_database(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
+    await check_database_outage(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
 
 
 async def _migrated(server: postgres.Private) -> str:
@@ -137,28 +137,28 @@ async def _migrated(server: postgres.Private) -> str:
     return url
 
 
-async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, database_url: str, database_cable: Cable) -> None:
+async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, database_url: str, database_proxy: TcpProxy) -> None:
     """A job whose database goes away in the middle ends well once it is back, though nobody told the worker, and writes everything once."""
-    stack = await make_stack(database=database_cable.url, JOB_LEASE_SECONDS="1.5").start()
-    async with Client(stack.address) as client, looking(database_url) as records:
+    stack = await make_stack(database=database_proxy.url, JOB_LEASE_SECONDS="1.5").start()
+    async with Client(stack.address) as client, open_records(database_url) as records:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
         await client.create_repository("many", "many")
-        async with records.syncs_held():
+        async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.waiting_syncs)
-            await database_cable.cut()
+            await until(records.count_blocked_syncs)
+            await database_proxy.disconnect()
             await stack.jobs_worker.event("job_left_to_rescuer")
-        await database_cable.mend()
-        assert (await client.ended(job))["status"]["state"] == "success"
+        await database_proxy.connect()
+        assert (await client.wait_for_job(job))["status"]["state"] == "success"
         once = dict.fromkeys(names, 1)
         assert await records.additions() == once
         assert await records.generations() == once
 
 
-async def test_processes_stop_while_the_database_is_away(make_stack: MakeStack, database_cable: Cable) -> None:
+async def test_processes_stop_while_the_database_is_away(make_stack: MakeStack, database_proxy: TcpProxy) -> None:
     """SIGTERM is obeyed within seconds, with exit status 0, though nothing can be written."""
-    stack = await make_stack(database=database_cable.url).start()
-    await database_cable.cut()
+    stack = await make_stack(database=database_proxy.url).start()
+    await database_proxy.disconnect()
     for service in stack.services:
         service.send(signal.SIGTERM)
-    assert [await service.ended(seconds=15) for service in stack.services] == [0, 0, 0]
+    assert [await service.wait(seconds=15) for service in stack.services] == [0, 0, 0]

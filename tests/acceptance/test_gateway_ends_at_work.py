@@ -40,4 +40,4 @@ async def test_answers_that_have_begun_come_whole(make_stack: MakeStack, accept:
         answers = await asyncio.gather(*(response.read() for response in begun))
         assert [response.status for response in begun] == [200] * CLIENTS
         assert [answer == whole for answer in answers] == [True] * CLIENTS
-    assert await stack.gateway.ended() == 0
+    assert await stack.gateway.wait() == 0

@@ -44,11 +44,11 @@ async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path:
                 (copy,) = [place for place in (tmp_path / "data" / "git").iterdir() if place.is_dir()]
                 (copy / "packed-refs.lock").touch()
                 (copy / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
-                await stack.another_jobs_worker()
+                await stack.add_jobs_worker()
             await asyncio.wait_for(asked.wait(), 30)
             server.fault = None
             over.set()
-            ended = await client.ended(job)
+            ended = await client.wait_for_job(job)
             assert ended["status"]["state"] == "success", ended
             assert sorted(await client.dashboards()) == sorted(names)
         assert not [*(tmp_path / "data" / "git").rglob("tmp_pack_*")]

@@ -34,8 +34,8 @@ async def test_sixty_repositories_sync_at_once(make_stack: MakeStack, records: R
     """A batch of all, three times over from both gateways: each repository's jobs run one after the other, all succeed, nothing is left."""
     stack = await make_stack().start()
     first = stack.jobs_worker
-    second = await stack.another_jobs_worker()
-    await stack.another_gateway()
+    second = await stack.add_jobs_worker()
+    await stack.add_gateway()
     async with Client(stack.address) as client, Submitter(amqp_url) as submitter:
         for name in NAMES:
             for number in range(5):
@@ -44,9 +44,9 @@ async def test_sixty_repositories_sync_at_once(make_stack: MakeStack, records: R
                 )
         await asyncio.gather(*(client.create_repository(name, name) for name in NAMES))
         batch = [JOB_SPEC | {"repository": name} for name in NAMES]
-        answers = [await submitter.ask(batch) for _ in range(3)]
-        await until(records.nothing_at_work, seconds=60)
-        await until(records.nothing_to_publish)
+        answers = [await submitter.submit(batch) for _ in range(3)]
+        await until(records.all_jobs_ended, seconds=60)
+        await until(records.outbox_is_empty)
         jobs = await records.jobs()
         assert {job["name"] for job in jobs} == {item["metadata"]["name"] for answer in answers for item in answer["items"]}
         assert {job["repository"] for job in jobs} == set(NAMES)

@@ -44,7 +44,7 @@ class Home:
 
     async def close(self) -> None:
         for service in self._started:
-            if service.runs:
+            if service.is_running:
                 await service.stop()
 
 
@@ -120,7 +120,7 @@ async def test_data_outlives_a_restart(home: Home) -> None:
     first = await home.serving()
     async with client_of(first) as client:
         await client.create_repository("team", "team")
-        assert (await client.synced("team"))["message"] == "completed successfully"
+        assert (await client.sync_and_wait("team"))["message"] == "completed successfully"
         await client.call("POST", "/api/ds/query", json=QUERY)
         before = await client.dashboards()
         assert sorted(before) == sorted(names)
@@ -133,14 +133,14 @@ async def test_data_outlives_a_restart(home: Home) -> None:
     assert len(processes) > 2
     assert await first.stop() == 0
     await all_ended(processes)
-    assert len(first.said) == 1
-    assert first.said[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
+    assert len(first.output) == 1
+    assert first.output[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
 
     async with asyncio.timeout(30):
         second = await home.serving()
     async with client_of(second) as client:
         assert await client.dashboards() == before
-        assert (await client.synced("team"))["message"] == "no changes to sync"
+        assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
     assert await second.interrupt() == 0
     assert key.read_text() == made
     assert not second.logged("secrets_of_another_key")
@@ -157,7 +157,7 @@ async def test_it_speaks_tls_by_itself(home: Home) -> None:
     async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
         assert response.status == 200
     assert await service.stop() == 0
-    assert service.said[0].startswith(f"Dashwright serves at {address} ")
+    assert service.output[0].startswith(f"Dashwright serves at {address} ")
 
 
 async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
@@ -176,7 +176,7 @@ async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
     await all_ended(processes)
     async with client_of(second) as client:
         for job in jobs:
-            assert (await client.ended(job))["status"]["state"] == "success"
+            assert (await client.wait_for_job(job))["status"]["state"] == "success"
         assert len(await client.dashboards()) == len(names) + 21
 
 
@@ -200,7 +200,7 @@ async def test_a_start_can_be_interrupted(home: Home) -> None:
     await until(lambda: _has_children(service))
     processes = family(service.pid)
     service.send(signal.SIGTERM)
-    assert await service.ended(seconds=20) == 0
+    assert await service.wait(seconds=20) == 0
     await all_ended(processes)
     await home.serving()
 
@@ -213,7 +213,7 @@ async def test_one_data_folder_has_one_system(home: Home) -> None:
     """A second start on the folder of a running one is refused in one sentence that says what to do; the first one goes on."""
     first = await home.serving()
     second = await home.service().launch()
-    assert await second.ended() == 1
+    assert await second.wait() == 1
     (said,) = [event["text"] for event in second.events if event["event"] == "text"]
     assert f"process {first.pid}" in said
     assert "DASHWRIGHT_DATA_DIR" in said
@@ -232,6 +232,6 @@ async def test_a_long_backlog_is_woken_at_the_start(home: Home, make_stack: Make
     assert await stack.gateway.stop() == 0
     await records.clone_pending_job(BACKLOG)
     await home.serving(DATABASE_URL=database_url)
-    await until(records.nothing_at_work, seconds=90)
+    await until(records.all_jobs_ended, seconds=90)
     assert {job["state"] for job in await records.jobs()} == {"success"}
-    await until(records.nothing_to_publish)
+    await until(records.outbox_is_empty)

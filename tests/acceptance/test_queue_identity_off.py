@@ -14,11 +14,11 @@ async def test_without_a_queue_identity_a_message_needs_credentials(make_stack: 
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
         wanted = JOB_SPEC | {"repository": "team"}
-        refusal = await submitter.ask(wanted)
+        refusal = await submitter.submit(wanted)
         assert (refusal["kind"], refusal["code"], refusal["reason"]) == ("Status", 401, "Unauthorized")
         assert "authorization" in refusal["message"]
-        job = await submitter.ask(wanted, authorization=aiohttp.encode_basic_auth("admin", "admin"))
-        assert (await client.ended(job))["status"]["state"] == "success"
+        job = await submitter.submit(wanted, authorization=aiohttp.encode_basic_auth("admin", "admin"))
+        assert (await client.wait_for_job(job))["status"]["state"] == "success"
 
 
 async def test_dead_letters_keep_their_reason(make_stack: MakeStack, amqp_url: str) -> None:

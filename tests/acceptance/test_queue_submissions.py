@@ -51,26 +51,26 @@ async def jobs_of(user: Client, repository: str) -> list[Any]:
 async def test_each_form_of_a_submission_is_answered_in_kind(shared: Stack, user: Client, submitter: Submitter) -> None:
     """A JobSpec and a whole Job are answered by a pending Job, a list by a JobList in its order; all of them run."""
     await make(shared, user, "spec", "whole", "list-a", "list-b")
-    one = await submitter.ask(spec("spec"))
+    one = await submitter.submit(spec("spec"))
     assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
     job = {"kind": "Job", "apiVersion": one["apiVersion"], "metadata": {}, "spec": spec("whole")}
-    whole = await submitter.ask(job)
+    whole = await submitter.submit(job)
     assert (whole["kind"], whole["spec"]["repository"]) == ("Job", "whole")
-    several = await submitter.ask([spec("list-b"), spec("list-a"), spec("list-b")])
+    several = await submitter.submit([spec("list-b"), spec("list-a"), spec("list-b")])
     assert several["kind"] == "JobList"
     assert [item["spec"]["repository"] for item in several["items"]] == ["list-b", "list-a", "list-b"]
     assert several["items"][0]["metadata"]["uid"] == several["items"][2]["metadata"]["uid"]
     for submitted in (one, whole, *several["items"]):
-        assert (await user.ended(submitted))["status"]["state"] == "success"
+        assert (await user.wait_for_job(submitted))["status"]["state"] == "success"
 
 
 async def test_a_list_with_one_bad_item_makes_nothing(shared: Stack, user: Client, submitter: Submitter) -> None:
     """Every fault of every item is a cause named by its place, and not one job is made."""
     await make(shared, user, "innocent")
-    refusal = await submitter.ask([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
+    refusal = await submitter.submit([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
     assert causes(refusal) == [("[2].action", "FieldValueRequired"), ("[3]", "FieldValueTypeInvalid")]
-    refusal = await submitter.ask([spec("innocent"), spec("nowhere")])
+    refusal = await submitter.submit([spec("innocent"), spec("nowhere")])
     assert causes(refusal) == [("[1].repository", "FieldValueNotFound")]
     assert await jobs_of(user, "innocent") == []
 
@@ -100,7 +100,7 @@ async def test_a_list_with_one_bad_item_makes_nothing(shared: Stack, user: Clien
 )
 async def test_what_cannot_be_done_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, says: str) -> None:
     """Whatever is wrong with a submission, the answer is a Status that says what."""
-    refusal = await submitter.ask(body)
+    refusal = await submitter.submit(body)
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", code), refusal
     assert says in refusal["message"]
 
@@ -108,27 +108,27 @@ async def test_what_cannot_be_done_is_refused_with_the_reason(submitter: Submitt
 @pytest.mark.parametrize(("size", "code"), [(1_000_000, 422), (8_000_000, 413)])
 async def test_a_very_large_body_is_refused_in_few_words(submitter: Submitter, size: int, code: int) -> None:
     """What is large is not repeated, neither to the submitter nor in the log; beyond two mebibytes it is not even read."""
-    refusal = await submitter.ask({"action": "sync", "repository": "x" * size, "sync": {}})
+    refusal = await submitter.submit({"action": "sync", "repository": "x" * size, "sync": {}})
     assert (refusal["status"], refusal["code"]) == ("Failure", code)
     assert len(refusal["message"]) < 1000
-    refusal = await submitter.ask({"kind": "x" * size, "apiVersion": "y" * size})
+    refusal = await submitter.submit({"kind": "x" * size, "apiVersion": "y" * size})
     assert len(refusal["message"]) < 1000
 
 
 async def test_the_header_decides_who_submits(shared: Stack, user: Client, submitter: Submitter) -> None:
     """A good authorization acts as that user, a bad one is refused by 401, none is the namespace's queue identity."""
     await make(shared, user, "identified")
-    assert (await submitter.ask(spec("identified"), authorization=GOOD))["kind"] == "Job"
-    assert (await submitter.ask(spec("identified")))["kind"] == "Job"
+    assert (await submitter.submit(spec("identified"), authorization=GOOD))["kind"] == "Job"
+    assert (await submitter.submit(spec("identified")))["kind"] == "Job"
     for header in (BAD, "Basic !!!", "Bearer nothing"):
-        refusal = await submitter.ask(spec("identified"), authorization=header)
+        refusal = await submitter.submit(spec("identified"), authorization=header)
         assert (refusal["kind"], refusal["code"], refusal["reason"]) == ("Status", 401, "Unauthorized"), header
 
 
 @pytest.mark.parametrize("namespace", ["org-1", "org-x", "elsewhere", "default.more", "org-99"])
 async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: str) -> None:
     """A routing key that names no namespace is a 400 that says which there are; one without the repository a 404."""
-    refusal = await submitter.ask(spec("identified"), namespace=namespace)
+    refusal = await submitter.submit(spec("identified"), namespace=namespace)
     assert refusal["code"] == (404 if namespace == "org-99" else 400), refusal
 
 
@@ -136,11 +136,11 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
     """The same message again gets the same job, also after it ended; the same id with another body is refused."""
     await make(shared, user, "once")
     name = str(uuid.uuid4())
-    first = await submitter.ask(spec("once"), message_id=name)
-    await user.ended(first)
-    again = await submitter.ask(spec("once"), message_id=name)
+    first = await submitter.submit(spec("once"), message_id=name)
+    await user.wait_for_job(first)
+    again = await submitter.submit(spec("once"), message_id=name)
     assert (again["metadata"]["uid"], again["status"]["state"]) == (first["metadata"]["uid"], "success")
-    refusal = await submitter.ask([spec("once")], message_id=name)
+    refusal = await submitter.submit([spec("once")], message_id=name)
     assert (refusal["code"], causes(refusal)) == (422, [("message_id", "FieldValueDuplicate")])
     assert len(await jobs_of(user, "once")) == 1
 
@@ -148,11 +148,11 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
 async def test_two_gateways_make_one_job_of_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
     """Twenty copies of a message, consumed by two gateways at once, are one job that runs once, and each copy is answered with it."""
     await make(shared, user, "copied")
-    second = await shared.another_gateway()
+    second = await shared.add_gateway()
     name = str(uuid.uuid4())
-    answers = await asyncio.gather(*(submitter.ask(spec("copied"), message_id=name) for _ in range(20)))
+    answers = await asyncio.gather(*(submitter.submit(spec("copied"), message_id=name) for _ in range(20)))
     assert len({answer["metadata"]["uid"] for answer in answers}) == 1
-    await user.ended(answers[0])
+    await user.wait_for_job(answers[0])
     assert len(await jobs_of(user, "copied")) == 1
     assert await second.stop() == 0
 
@@ -179,4 +179,4 @@ async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> No
     assert process.returncode == 0
     job = json.loads(output)
     assert (job["kind"], job["spec"]["repository"], job["status"]) == ("Job", "examples", {"state": "pending"})
-    assert (await user.ended(job))["status"]["state"] == "success"
+    assert (await user.wait_for_job(job))["status"]["state"] == "success"

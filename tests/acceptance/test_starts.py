@@ -8,7 +8,7 @@ from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
-from tests.acceptance.tcp_proxy import Cable
+from tests.acceptance.tcp_proxy import TcpProxy
 
 NOWHERE = "127.0.0.1:9"
 KEY = "of tests only"
@@ -18,7 +18,7 @@ SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"
 async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str]]:
     """Exit status, and what was written beside the log."""
     await service.launch()
-    status = await service.ended(seconds=seconds)
+    status = await service.wait(seconds=seconds)
     return status, [event["text"] for event in service.events if event["event"] == "text"]
 
 
@@ -104,20 +104,20 @@ async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> No
     await service.launch()
     await service.event("waiting_at_start")
     service.send(signal.SIGTERM)
-    assert await service.ended(seconds=5) == 0
+    assert await service.wait(seconds=5) == 0
     assert [event for event in service.events if event["event"] == "text"] == []
 
 
-async def test_services_wait_for_what_starts_after_them(make_stack: MakeStack, database_cable: Cable, broker_cable: Cable) -> None:
+async def test_services_wait_for_what_starts_after_them(make_stack: MakeStack, database_proxy: TcpProxy, broker_proxy: TcpProxy) -> None:
     """Started before database and broker, all of them serve once both are there."""
-    await database_cable.cut()
-    await broker_cable.cut()
-    stack = make_stack(database=database_cable.url, broker=broker_cable.url)
+    await database_proxy.disconnect()
+    await broker_proxy.disconnect()
+    stack = make_stack(database=database_proxy.url, broker=broker_proxy.url)
     starting = asyncio.create_task(stack.start())
     await asyncio.gather(*(service.event("waiting_at_start") for service in (stack.gateway, stack.jobs_worker)))
-    await database_cable.mend()
+    await database_proxy.connect()
     await stack.gateway.event("broker_not_reached")
-    await broker_cable.mend()
+    await broker_proxy.connect()
     await starting
     async with Client(stack.address) as client:
         await client.call("POST", "/api/ds/query", json=QUERY)

@@ -10,7 +10,7 @@ async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, cl
     names = dashboard_files.make_team(stack.repositories / "team")
     await client.create_repository("team", "team")
 
-    status = await client.synced("team")
+    status = await client.sync_and_wait("team")
     assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
     assert counts(status, "dashboards") == {"total": 21, "create": 21, "write": 21}
     assert counts(status, "folders") == {"total": 8, "create": 8, "write": 8}
@@ -24,19 +24,19 @@ async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, cl
     assert annotations["grafana.app/managerId"] == "team"
     assert annotations["grafana.app/sourcePath"] == "shop/prod/shop-prod-0.json"
 
-    status = await client.synced("team")
+    status = await client.sync_and_wait("team")
     assert (status["state"], status["message"]) == ("success", "no changes to sync")
     assert counts(status, "dashboards") == {"total": 21, "noop": 21}
     assert counts(status, "folders") == {"total": 8, "noop": 8}
     assert await client.dashboards() == dashboards
 
     dashboard_files.write(stack.repositories / "team/shop/prod/shop-prod-0.json", dashboard_files.classic("shop-prod-0", "New title"))
-    assert counts(await client.synced("team"), "dashboards") == {"total": 21, "update": 1, "write": 1, "noop": 20}
+    assert counts(await client.sync_and_wait("team"), "dashboards") == {"total": 21, "update": 1, "write": 1, "noop": 20}
     changed = await client.call("GET", f"{DASHBOARDS}/shop-prod-0")
     assert (changed["spec"]["title"], changed["metadata"]["generation"]) == ("New title", 2)
 
     (stack.repositories / "team/shop/prod/shop-prod-0.json").unlink()
-    assert counts(await client.synced("team"), "dashboards") == {"total": 21, "delete": 1, "noop": 20}
+    assert counts(await client.sync_and_wait("team"), "dashboards") == {"total": 21, "delete": 1, "noop": 20}
     assert sorted(await client.dashboards()) == sorted(set(names) - {"shop-prod-0"})
 
     repository = await client.call("GET", f"{PROVISIONING}/repositories/team")
@@ -54,7 +54,7 @@ async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> 
     dashboard_files.write(root / "a.json", dashboard_files.classic("twin", "A"))
     dashboard_files.write(root / "b.json", dashboard_files.classic("twin", "B"))
     await client.create_repository("mixed", "mixed")
-    status = await client.synced("mixed")
+    status = await client.sync_and_wait("mixed")
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert counts(status, "dashboards") == {"total": 5, "create": 2, "write": 2, "error": 3}
     complaints = "\n".join(status["errors"])
@@ -68,7 +68,7 @@ async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, clien
     """GET by name and by uid below the repository answer a job that has left the queue; a uid that is none is 400, an unknown one 404."""
     dashboard_files.write(stack.repositories / "r/a.json", dashboard_files.classic("a", "A"))
     await client.create_repository("r", "r")
-    job = await client.ended(await client.sync("r"))
+    job = await client.wait_for_job(await client.sync("r"))
     uid = job["metadata"]["uid"]
     jobs = f"{PROVISIONING}/repositories/r/jobs"
     assert await client.call("GET", f"{jobs}/{uid}") == job
@@ -82,7 +82,7 @@ async def test_deleting_a_repository_removes_what_it_manages(stack: Stack, clien
     for name in ("one", "two"):
         dashboard_files.write(stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await client.create_repository(name, name)
-        await client.synced(name)
+        await client.sync_and_wait(name)
     await client.call("DELETE", f"{PROVISIONING}/repositories/one")
     assert list(await client.dashboards()) == ["two"]
     assert list(await client.folders()) == ["two"]

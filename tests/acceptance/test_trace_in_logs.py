@@ -22,7 +22,7 @@ async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Cl
     await user.create_repository("team", "team")
     headers = {"traceparent": f"00-{trace_id}-{SPAN}-01", "X-Request-Id": "first-sync"}
     job = await user.call("POST", f"{PROVISIONING}/repositories/team/sync", status=202, headers=headers)
-    await user.ended(job)
+    await user.wait_for_job(job)
     name = job["metadata"]["name"]
     submitted = await shared.gateway.event("job_submitted", job=name)
     assert (submitted["trace_id"], submitted["request_id"], submitted["user"]) == (trace_id, "first-sync", "admin")

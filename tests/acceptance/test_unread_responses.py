@@ -65,7 +65,7 @@ async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tupl
     async with Client(stack.address, authorization=None) as client:
         while not all(request.done() for request in requests) or len(seconds) < 100:
             begun = time.perf_counter()
-            await client.answer("GET", "/api/health")  # a check that fails takes two seconds
+            await client.response("GET", "/api/health")  # a check that fails takes two seconds
             seconds.append(time.perf_counter() - begun)
             most = max(most, memory_of(stack.gateway))
             await asyncio.sleep(0.02)

@@ -34,12 +34,12 @@ async def test_the_job_of_a_killed_worker_is_taken_up_by_another(make_stack: Mak
     stack = await make_stack(JOB_LEASE_SECONDS="1.5").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
-        async with records.syncs_held():
+        async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.waiting_syncs)
+            await until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
-        heir = await stack.another_jobs_worker()
-        ended = await client.ended(job)
+        heir = await stack.add_jobs_worker()
+        ended = await client.wait_for_job(job)
         assert (ended["status"]["state"], ended["status"]["message"]) == ("success", "completed successfully")
         assert counts(ended["status"], "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
         assert (await heir.event("job_started"))["attempt"] == 2
@@ -53,21 +53,21 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="2").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
-        async with records.syncs_held():
+        async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.waiting_syncs)
+            await until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
-        async with records.syncs_held():
-            await stack.another_jobs_worker()
-            await until(records.waiting_syncs)
+        async with records.blocked_syncs():
+            await stack.add_jobs_worker()
+            await until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
-        await stack.another_jobs_worker()
-        ended = await client.ended(job)
+        await stack.add_jobs_worker()
+        ended = await client.wait_for_job(job)
         assert ended["status"]["state"] == "error"
         assert "2 attempts" in ended["status"]["message"]
         assert ended["status"]["errors"] == [ended["status"]["message"]]
         assert await client.dashboards() == {}
-        status = await client.synced("many")
+        status = await client.sync_and_wait("many")
         assert counts(status, "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
         await check_written_once(records, names)
 
@@ -78,14 +78,14 @@ async def test_a_stopped_worker_hands_its_job_to_another_at_once(make_stack: Mak
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
         leaver = stack.jobs_worker
-        async with records.syncs_held():
+        async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.waiting_syncs)
+            await until(records.count_blocked_syncs)
             assert await leaver.stop() == 0
         assert leaver.logged("job_handed_back")
-        heir = await stack.another_jobs_worker()
+        heir = await stack.add_jobs_worker()
         await heir.event("job_started", seconds=10)
-        ended = await client.ended(job)
+        ended = await client.wait_for_job(job)
         assert ended["status"]["state"] == "success"
         assert await records.attempts(job["metadata"]["name"]) == 1
         await check_written_once(records, names)
@@ -101,7 +101,7 @@ async def test_a_stopped_worker_finishes_what_it_can(make_stack: MakeStack, reco
         assert await stack.jobs_worker.stop() == 0
         ended = stack.jobs_worker.logged("job_ended")
         assert [event["state"] for event in ended] == ["success"]
-        assert (await client.ended(job, seconds=5))["status"]["state"] == "success"
+        assert (await client.wait_for_job(job, seconds=5))["status"]["state"] == "success"
         await check_written_once(records, names)
 
 
@@ -117,8 +117,8 @@ async def test_a_worker_that_wakes_too_late_writes_nothing(make_stack: MakeStack
         await frozen.event("job_started")
         frozen.send(signal.SIGSTOP)
         try:
-            await stack.another_jobs_worker()
-            ended = await client.ended(job)
+            await stack.add_jobs_worker()
+            ended = await client.wait_for_job(job)
         finally:
             frozen.send(signal.SIGCONT)
         assert ended["status"]["state"] == "success"
@@ -128,7 +128,7 @@ async def test_a_worker_that_wakes_too_late_writes_nothing(make_stack: MakeStack
             return bool(frozen.logged("job_abandoned") or frozen.logged("job_left_to_rescuer"))
 
         await until(gave_up)
-        assert await client.ended(job) == ended
+        assert await client.wait_for_job(job) == ended
         await check_written_once(records, names)
 
 
@@ -145,10 +145,10 @@ async def test_workers_killed_at_any_moment_lose_and_double_nothing(make_stack: 
             # Some moments later each time: the wait is the fault to inject, not a guess at when something has happened.
             await asyncio.sleep(moment * 0.05)
             await worker.kill()
-            await stack.another_jobs_worker()
+            await stack.add_jobs_worker()
             if (await client.call("GET", job_path(job)))["status"]["state"] == "success":
                 break
-        assert (await client.ended(job))["status"]["state"] == "success"
+        assert (await client.wait_for_job(job))["status"]["state"] == "success"
         await check_written_once(records, names)
         assert sorted(await client.dashboards()) == names
         assert json.loads((await records.jobs())[0]["status"])["state"] == "success"

@@ -16,12 +16,12 @@ _EXCEPTIONS = Path(__file__).parent / "expected_failures.toml"
 
 async def _judge_all(groups: Sequence[str], folder: Path) -> int:
     """Runs the groups one after another; answers the number of complaints."""
-    exceptions = expectations.read_exceptions(_EXCEPTIONS.read_text())
+    exceptions = expectations.read_expectations(_EXCEPTIONS.read_text())
     complaints = 0
     for runs, known in ((programs.run, programs.GROUPS), (grafana_client.run, suite.GROUPS)):
         if chosen := [group for group in groups if group in known]:
             async for ran in runs(chosen, folder):
-                complaints += group_report.tell(ran, exceptions)
+                complaints += group_report.print_report(ran, exceptions)
     return complaints
 
 
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     except Missing as error:
         print(f"test-clients: {error}", file=sys.stderr)
         complaints, status = 0, 2
-    except AssertionError as error:  # how a service that does not come up is told
+    except AssertionError as error:  # how a service that does not come up is reported
         print(f"test-clients: {error}", file=sys.stderr)
         complaints, status = 1, 1
     else:
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     if complaints:
         for data in folder.glob("*/data"):
             shutil.rmtree(data, ignore_errors=True)
-        print(f"{complaints} not as expected; what was said and logged lies in {folder}", file=sys.stderr)
+        print(f"{complaints} not as expected; the output and the logs are in {folder}", file=sys.stderr)
     else:
         shutil.rmtree(folder, ignore_errors=True)
     return status

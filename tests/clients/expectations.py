@@ -19,32 +19,32 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one test; ``told`` is the first line of its failure."""
+    """What became of one test; ``message`` is the first line of its failure."""
 
     test: str
     outcome: Outcome
-    told: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Either:
-    """Why a test may pass or fail whatever the gateway does; where it fails, it says ``told`` (empty: anything)."""
+class Unpredictable:
+    """Why a test may pass or fail whatever the gateway does; where it fails, it says ``message`` (empty: anything)."""
 
     reason: str
-    told: str = ""
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Exceptions:
+class Expectations:
     """Node ids of tests that do not always pass: ``fails`` must fail and ``skips`` must skip itself, each for the reason given."""
 
     fails: Mapping[str, str]
     skips: Mapping[str, str]
-    either: Mapping[str, Either]
+    either: Mapping[str, Unpredictable]
 
 
-def read_exceptions(text: str) -> Exceptions:
-    """From TOML: the tables ``fails`` and ``skips`` of reasons, ``either`` of tables with ``reason`` and perhaps ``told``.
+def read_expectations(text: str) -> Expectations:
+    """From TOML: the tables ``fails`` and ``skips`` of reasons, ``either`` of tables with ``reason`` and perhaps ``message``.
 
     Raises ValueError for a test without a reason, or in two tables.
     """
@@ -52,18 +52,18 @@ def read_exceptions(text: str) -> Exceptions:
     if unknown := set(tables) - {"fails", "skips", "either"}:
         raise ValueError(f"no table may be called {', '.join(sorted(unknown))}; there are fails, skips and either")
     fails, skips = tables.get("fails", {}), tables.get("skips", {})
-    either = {test: Either(entry.get("reason", ""), entry.get("told", "")) for test, entry in tables.get("either", {}).items()}
+    either = {test: Unpredictable(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()}
     listed = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
     for test, reason in listed:
         if not isinstance(reason, str) or not reason.strip():
             raise ValueError(f"{test} is listed without a reason")
         if [other for other, _ in listed].count(test) > 1:
             raise ValueError(f"{test} is listed twice")
-    return Exceptions(fails, skips, either)
+    return Expectations(fails, skips, either)
 
 
 def read_results(xml: str) -> list[Result]:
-    """From JUnit's XML of the family ``xunit1``. A test that is told of twice (it failed, and so did its tear-down) failed."""
+    """From JUnit's XML of the family ``xunit1``. A test that is message of twice (it failed, and so did its tear-down) failed."""
     found: dict[str, Result] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
         file, module = case.get("file", ""), case.get("classname", "")
@@ -77,13 +77,13 @@ def read_results(xml: str) -> list[Result]:
 
 def _result(test: str, case: ElementTree.Element) -> Result:
     for tag, outcome in (("failure", Outcome.FAILED), ("error", Outcome.FAILED), ("skipped", Outcome.SKIPPED)):
-        if (told := case.find(tag)) is not None:
-            lines = (told.get("message") or told.text or "").strip().splitlines()
+        if (entry := case.find(tag)) is not None:
+            lines = (entry.get("message") or entry.text or "").strip().splitlines()
             return Result(test, outcome, lines[0] if lines else "")
     return Result(test, Outcome.PASSED)
 
 
-def judge(file: str, results: Sequence[Result], exceptions: Exceptions) -> list[str]:
+def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> list[str]:
     """What is wrong with a group, whose tests are those of ``file``: a sentence each, none where all is as expected."""
     if not results:
         return [f"{file}: no test ran"]
@@ -98,19 +98,19 @@ def judge(file: str, results: Sequence[Result], exceptions: Exceptions) -> list[
     return complaints
 
 
-def _complaint(result: Result, exceptions: Exceptions) -> str:
+def _complaint(result: Result, exceptions: Expectations) -> str:
     match result.outcome:
         case Outcome.PASSED if result.test in exceptions.fails:
             return f"passed, though it is expected to fail ({exceptions.fails[result.test]}); remove it from the list"
         case Outcome.PASSED if result.test in exceptions.skips:
             return f"ran, though it is expected to skip itself ({exceptions.skips[result.test]}); remove it from the list"
         case Outcome.SKIPPED if result.test not in exceptions.skips:
-            return f"skipped itself: {result.told}"
+            return f"skipped itself: {result.message}"
         case Outcome.FAILED if result.test not in exceptions.fails and not _either(result, exceptions):
-            return f"failed: {result.told}"
+            return f"failed: {result.message}"
     return ""
 
 
-def _either(result: Result, exceptions: Exceptions) -> bool:
+def _either(result: Result, exceptions: Expectations) -> bool:
     entry = exceptions.either.get(result.test)
-    return entry is not None and entry.told in result.told
+    return entry is not None and entry.message in result.message

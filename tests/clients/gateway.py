@@ -25,7 +25,7 @@ async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
         await service.start(until=LISTENING)
         yield service
     finally:
-        if service.runs:
+        if service.is_running:
             await service.stop()
         (folder / "gateway.log").write_text("\n".join(service.lines))
 

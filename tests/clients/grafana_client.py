@@ -6,14 +6,14 @@ from urllib.parse import urlsplit
 
 from tests.acceptance.processes import Service
 from tests.clients import archive, environment, gateway, pytest_runs, suite
-from tests.clients.group_report import Ran
+from tests.clients.group_report import GroupRun
 
 LOCK = "clients"
 
 _PLUGINS = Path(__file__).parent / "plugin"
 
 
-async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
+async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     """Runs the groups one after another, those for the same version with the same gateway. Raises Missing."""
     python, tests = environment.python(LOCK), archive.unpack(folder)
     for version in sorted({suite.GROUPS[group].reported for group in groups}, reverse=True):
@@ -22,12 +22,12 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
         async with gateway.serving(place, REPORTED_VERSION=version) as service:
             for group in groups:
                 if suite.GROUPS[group].reported == version:
-                    yield await _ran(service, group, place, python, tests)
+                    yield await _group_run(service, group, place, python, tests)
 
 
-async def _ran(service: Service, group: str, place: Path, python: Path, tests: Path) -> Ran:
+async def _group_run(service: Service, group: str, place: Path, python: Path, tests: Path) -> GroupRun:
     chosen, before, report = suite.GROUPS[group], len(service.events), place / f"{group}.xml"
-    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.left_out(chosen))]
+    options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.deselected(chosen))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
-    said = await pytest_runs.run(python, tests, chosen.nodes, options, settings, report)
-    return Ran(group, " ".join(chosen.nodes), said, report, gateway.suspects(service, before))
+    output = await pytest_runs.run(python, tests, chosen.nodes, options, settings, report)
+    return GroupRun(group, " ".join(chosen.nodes), output, report, gateway.suspects(service, before))

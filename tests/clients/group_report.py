@@ -1,4 +1,4 @@
-"""One group of tests that ran, and what is told of it."""
+"""One group of tests that ran, and the report on it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,26 +9,28 @@ from tests.clients import expectations
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class GroupRun:
     """``file`` is the file that ran, or the tests of it that did. ``said`` is what pytest wrote, ``report`` JUnit's XML of it, ``suspects``
     the calls that may have to do with failures.
     """
 
     group: str
     file: str
-    said: str
+    output: str
     report: Path
     suspects: Sequence[str]
 
 
-def tell(ran: Ran, exceptions: expectations.Exceptions) -> int:
+def print_report(ran: GroupRun, exceptions: expectations.Expectations) -> int:
     """Prints what became of a group; answers the number of complaints."""
-    ran.report.with_suffix(".txt").write_text(ran.said)
+    ran.report.with_suffix(".txt").write_text(ran.output)
     results = expectations.read_results(ran.report.read_text()) if ran.report.exists() else []
     faults = expectations.judge(ran.file, results, exceptions)
     counted = Counter(str(result.outcome) for result in results)
-    told = ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome]) or ran.said.strip()[-2000:]
-    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {ran.group}: {told}", flush=True)
+    summary = (
+        ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome]) or ran.output.strip()[-2000:]
+    )
+    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {ran.group}: {summary}", flush=True)
     for line in [*faults, *(ran.suspects if faults else ())]:
         print(f"    {line}", flush=True)
     return len(faults)

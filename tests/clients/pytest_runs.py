@@ -16,9 +16,9 @@ async def run(
     """Runs pytest on what is ``chosen`` of the folder ``tests``. Answers what it said; ``report`` is JUnit's XML."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(_STRANGE)}
     plain = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
-    told = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
+    reporting = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
     process = await asyncio.create_subprocess_exec(
-        *(str(python), "-m", "pytest", *plain, *told, *options, *chosen),
+        *(str(python), "-m", "pytest", *plain, *reporting, *options, *chosen),
         cwd=tests,
         env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         stdin=asyncio.subprocess.DEVNULL,
@@ -27,9 +27,9 @@ async def run(
     )
     try:
         async with asyncio.timeout(_GROUP_SECONDS):
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
     except TimeoutError:
         process.kill()
         await process.wait()
         return f"{' '.join(chosen)} took longer than {_GROUP_SECONDS:g} s and was ended"
-    return said.decode(errors="replace")
+    return output.decode(errors="replace")

@@ -72,7 +72,7 @@ UNCLAIMED: Final[Mapping[str, str]] = {
 """Tests of calls that this version does not claim, each with the reason. They do not run."""
 
 
-def left_out(group: Group) -> list[str]:
+def deselected(group: Group) -> list[str]:
     """Tests of the group's file that do not run in it."""
     others = [other for other in GROUPS.values() if other is not group and other.file == group.file and other.tests]
     return [*UNCLAIMED, *(node for other in others for node in other.nodes)]

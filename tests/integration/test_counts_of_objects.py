@@ -63,7 +63,7 @@ async def test_nothing_is_kept_of_what_is_gone(database: Database) -> None:
 
 async def test_objects_from_before_are_counted(postgres_dsn: str, tmp_path: Path) -> None:
     """The counts begin with what is there."""
-    async with databases.before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
         await connection.execute(PUT, "folders", "default", ["c"], None, None)

@@ -20,7 +20,7 @@ import sys
 from tests.servers import keeper
 
 kept = keeper.Keeper()
-print(keeper.ask("postgres")["url"], kept.pid, flush=True)
+print(keeper.request_server("postgres")["url"], kept.pid, flush=True)
 sys.stdin.read()
 """
 
@@ -54,4 +54,4 @@ async def test_a_killed_run_leaves_no_server(run: subprocess.Popen[str], killed:
 
 async def test_all_workers_get_the_same_server(postgres_dsn: str) -> None:
     """Whoever asks again gets the server that runs."""
-    assert urlsplit(keeper.ask("postgres")["url"]).port == urlsplit(postgres_dsn).port
+    assert urlsplit(keeper.request_server("postgres")["url"]).port == urlsplit(postgres_dsn).port

@@ -22,7 +22,7 @@ BODIES = {
 
 async def test_objects_from_before_have_their_columns(postgres_dsn: str, tmp_path: Path) -> None:
     """Number and its label, tags and layout are those of their bodies; versions stay, and who stood in the feed lists again."""
-    async with databases.before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute("""
             insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,

@@ -21,7 +21,7 @@ BODIES = {
 
 async def test_objects_from_before_know_their_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
     """From their bodies; versions stay. Of what is gone, and told of by nobody, the history goes."""
-    async with databases.before(postgres_dsn, SINCE, tmp_path) as url:
+    async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         for name, body in BODIES.items():
             await connection.execute(

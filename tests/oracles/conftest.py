@@ -13,7 +13,7 @@ from tests.servers.mariadb import connect
 @pytest.fixture(scope="session")
 def mariadb() -> "Iterator[pymysql.Connection[pymysql.cursors.Cursor]]":
     """A connection to a MariaDB."""
-    with connect(keeper.ask("mariadb")) as connection:
+    with connect(keeper.request_server("mariadb")) as connection:
         yield connection
 
 

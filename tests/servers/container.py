@@ -19,15 +19,15 @@ class Container:
         self._image, self._ports, self._environment = image, ports, environment
         self._container: DockerContainer | None = None
 
-    async def start(self, answers: Callable[[], Awaitable[bool]], *, within: float = 120) -> None:
-        """Creates the container, or starts the stopped one, and waits until ``answers`` says it serves."""
+    async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 120) -> None:
+        """Creates the container, or starts the stopped one, and waits until ``serves`` says it serves."""
         try:
             if self._container is None:
                 self._container = await asyncio.to_thread(self._create)
             else:
                 await asyncio.to_thread(self._container.get_wrapped_container().start)
             async with asyncio.timeout(within):
-                while not await answers():  # noqa: ASYNC110 (nothing announces that a server serves)
+                while not await serves():  # noqa: ASYNC110 (nothing announces that a server serves)
                     await asyncio.sleep(0.1)
         except (DockerException, TimeoutError) as error:
             raise CannotProvide(f"Docker does not run {self._image} ({error or 'no answer'})") from error

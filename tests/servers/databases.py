@@ -40,7 +40,7 @@ _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value
 
 
 @asynccontextmanager
-async def before(server_url: str, migration: str, folder: Path) -> AsyncIterator[str]:
+async def at_migration_before(server_url: str, migration: str, folder: Path) -> AsyncIterator[str]:
     """The URL of a database as it was before a migration, whose forerunners are copied to ``folder``."""
     with as_file(schema.MIGRATIONS) as all_of_them:
         for file in all_of_them.iterdir():
@@ -110,7 +110,7 @@ class Databases:
         self._pristine: _Pristine | None = None
 
     @asynccontextmanager
-    async def lent(self) -> AsyncIterator[str]:
+    async def lend(self) -> AsyncIterator[str]:
         """The URL of a database with the whole schema and no rows; whoever is still connected afterwards is not any more."""
         name = self._clean.pop() if self._clean else await self._make()
         url = with_database(self._server_url, name)

@@ -17,7 +17,11 @@ Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 """Answers in place of the server, or None to let it answer."""
 
 _QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-_WHO = {f"GIT_{who}_{what}": value for who in ("AUTHOR", "COMMITTER") for what, value in (("NAME", "Test"), ("EMAIL", "t@example.org"))}
+_IDENTITY = {
+    f"GIT_{role}_{field_name}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for field_name, value in (("NAME", "Test"), ("EMAIL", "t@example.org"))
+}
 
 
 @dataclass
@@ -43,18 +47,18 @@ class GitServer:
         git(work, "checkout", "--quiet", "-B", "main")
         return Work(work)
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request.path_qs)
-        if self.fault is not None and (answered := await self.fault(request)) is not None:
-            return answered
-        if self.token and not self._knows(request.headers.get("Authorization", "")):
+        if self.fault is not None and (response := await self.fault(request)) is not None:
+            return response
+        if self.token and not self._is_authorized(request.headers.get("Authorization", "")):
             return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="git"'})
-        return await self.back_end(request)
+        return await self.run_backend(request)
 
-    def _knows(self, header: str) -> bool:
+    def _is_authorized(self, header: str) -> bool:
         return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
 
-    async def back_end(self, request: web.Request) -> web.StreamResponse:
+    async def run_backend(self, request: web.Request) -> web.StreamResponse:
         environment = {
             **_QUIET,
             "PATH": os.environ["PATH"],
@@ -111,7 +115,7 @@ def git(folder: Path, *arguments: str, lines: str = "") -> str:
     done = subprocess.run(
         ["git", "-c", "safe.directory=*", *arguments],
         cwd=folder,
-        env={**os.environ, **_QUIET, **_WHO},
+        env={**os.environ, **_QUIET, **_IDENTITY},
         check=True,
         capture_output=True,
         input=lines.encode(),
@@ -136,7 +140,7 @@ async def listening(server: Served, *, pair: Path | None = None) -> AsyncIterato
     if tls is not None and pair is not None:
         tls.load_cert_chain(pair)
     application = web.Application(client_max_size=1 << 30)
-    application.router.add_route("*", "/{path:.*}", server.answer)
+    application.router.add_route("*", "/{path:.*}", server.respond)
     runner = web.AppRunner(application)
     await runner.setup()
     try:

@@ -22,23 +22,23 @@ from tests.servers import git_host_responses as responses
 from tests.servers.git import GitServer, Work, git, listening
 
 _API = "/api/v3/"
-_NOBODY = "0" * 40
+_NO_COMMIT = "0" * 40
 Thing = TypeVar("Thing")
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
-class Described(Protocol):
+class ApiDescription(Protocol):
     """What the official description says of a call. Paths begin after the address of the API."""
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None: ...
 
-    def check_answer(self, method: str, path: str, status: int, body: Any) -> None:
+    def check_response(self, method: str, path: str, status: int, body: Any) -> None:
         """Raises AssertionError."""
         ...
 
 
-class NotThere(Exception):
+class NotFound(Exception):
     """Answered with 404."""
 
 
@@ -55,7 +55,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Delivery:
-    """A call of a hook, and what it was answered; status 0: nothing."""
+    """A call of a hook, and the response to it; status 0: nothing."""
 
     event: str
     payload: dict[str, Any]
@@ -64,7 +64,7 @@ class Delivery:
 
 
 @dataclass
-class Kept:
+class HostRepository:
     """What the host knows of one repository beside its git."""
 
     name: str
@@ -77,34 +77,34 @@ class Kept:
 
 @dataclass
 class GitHost(GitServer):
-    """``calls`` are the requests to the API, ``deliveries`` the calls of hooks. ``fault_of_api`` answers in place of it where it wants to.
+    """``calls`` are the requests to the API, ``deliveries`` the calls of hooks. ``api_fault`` answers in place of it where it wants to.
 
-    ``page`` bounds a page, whatever the client asks for. With ``described`` what the description does not allow is refused.
+    ``page`` bounds a page, whatever the client asks for. With ``description`` what the description does not allow is refused.
     """
 
-    fault_of_api: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
-    described: Described | None = None
+    api_fault: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
+    description: ApiDescription | None = None
     page: int = 100
-    repositories: dict[str, Kept] = field(default_factory=dict)
+    repositories: dict[str, HostRepository] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     deliveries: list[Delivery] = field(default_factory=list)
     _numbers: int = 0
-    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    _running_hooks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def origin(self) -> str:
         return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def make(self, name: str) -> Work:
-        self.repositories[name] = Kept(name)
+        self.repositories[name] = HostRepository(name)
         return super().make(name)
 
     def open_pull(self, name: str, head: str, *, base: str = "main", title: str = "Change") -> int:
         """A pull request of two branches that are there; its number."""
-        kept = self.repositories[name]
+        repository = self.repositories[name]
         number = self._next()
-        kept.pulls[number] = Pull(base, head, title)
-        self._call_hooks(kept, "pull_request", {"action": "opened", "number": number, "pull_request": self._pull(kept, number)})
+        repository.pulls[number] = Pull(base, head, title)
+        self._call_hooks(repository, "pull_request", {"action": "opened", "number": number, "pull_request": self._pull(repository, number)})
         return number
 
     def move_to_fork(self, name: str, number: int, fork: str) -> None:
@@ -116,64 +116,64 @@ class GitHost(GitServer):
 
     def merge(self, name: str, number: int) -> None:
         """As a merge without commit: the base goes to where the head is."""
-        kept = self.repositories[name]
-        pull = kept.pulls[number]
+        repository = self.repositories[name]
+        pull = repository.pulls[number]
         head = self._head(name, number)
         git(self.root / name, "update-ref", f"refs/heads/{pull.base}", head)
         pull.state, pull.merged = "closed", True
-        self._call_hooks(kept, "pull_request", {"action": "closed", "number": number, "pull_request": self._pull(kept, number)})
-        self.notice(name)
+        self._call_hooks(repository, "pull_request", {"action": "closed", "number": number, "pull_request": self._pull(repository, number)})
+        self.call_push_hooks(name)
 
-    def notice(self, name: str) -> None:
+    def call_push_hooks(self, name: str) -> None:
         """Calls the hooks for every branch that has moved since this was asked last; after a push over http it is done by itself."""
-        kept, now = self.repositories[name], self._refs(name)
-        before, kept.branches = kept.branches, now
+        repository, now = self.repositories[name], self._refs(name)
+        before, repository.branches = repository.branches, now
         for branch in sorted(before.keys() | now.keys()):
-            old, new = before.get(branch, _NOBODY), now.get(branch, _NOBODY)
+            old, new = before.get(branch, _NO_COMMIT), now.get(branch, _NO_COMMIT)
             if old == new:
                 continue
-            told = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
-            self._call_hooks(kept, "push", {**told, "created": old == _NOBODY, "deleted": new == _NOBODY})
-            for number, pull in kept.pulls.items():
-                if pull.head == branch and pull.state == "open" and new != _NOBODY:
-                    change = {"action": "synchronize", "number": number, "pull_request": self._pull(kept, number)}
-                    self._call_hooks(kept, "pull_request", change)
+            content = {"ref": f"refs/heads/{branch}", "before": old, "after": new, "forced": False, "commits": []}
+            self._call_hooks(repository, "push", {**content, "created": old == _NO_COMMIT, "deleted": new == _NO_COMMIT})
+            for number, pull in repository.pulls.items():
+                if pull.head == branch and pull.state == "open" and new != _NO_COMMIT:
+                    change = {"action": "synchronize", "number": number, "pull_request": self._pull(repository, number)}
+                    self._call_hooks(repository, "pull_request", change)
 
-    async def settled(self) -> None:
-        """Waits until every hook that was called has answered."""
-        while self._under_way:
-            await asyncio.gather(*self._under_way)
+    async def wait_for_hooks(self) -> None:
+        """Waits until every hook has finished."""
+        while self._running_hooks:
+            await asyncio.gather(*self._running_hooks)
 
-    async def answer(self, request: web.Request) -> web.StreamResponse:
+    async def respond(self, request: web.Request) -> web.StreamResponse:
         if request.path.startswith(_API):
-            return await self._answer_api(request)
-        answered = await super().answer(request)
+            return await self._api_response(request)
+        response = await super().respond(request)
         if request.method == "POST" and request.path.endswith("/git-receive-pack"):
-            self.notice(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
-        return answered
+            self.call_push_hooks(request.path.removesuffix("/git-receive-pack").strip("/").removesuffix(".git"))
+        return response
 
-    async def _answer_api(self, request: web.Request) -> web.StreamResponse:
+    async def _api_response(self, request: web.Request) -> web.StreamResponse:
         path = request.rel_url.raw_path.removeprefix(_API.rstrip("/"))
         self.calls.append(f"{request.method} {path}")
-        if self.fault_of_api is not None and (answered := await self.fault_of_api(request)) is not None:
-            return answered
+        if self.api_fault is not None and (response := await self.api_fault(request)) is not None:
+            return response
         if self.token and request.headers.get("Authorization") != f"Bearer {self.token}":
             return _refused(HTTPStatus.UNAUTHORIZED, "Bad credentials")
         body = await request.read()
         sent = orjson.loads(body) if body else None
-        if self.described is not None and (fault := self.described.fault_of_request(request.method, path, request.query, sent)):
+        if self.description is not None and (fault := self.description.fault_of_request(request.method, path, request.query, sent)):
             return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
         try:
-            status, told = self._call(request.method, path, sent)
-        except NotThere:
+            status, content = self._call(request.method, path, sent)
+        except NotFound:
             return _refused(HTTPStatus.NOT_FOUND, "Not Found")
         headers: dict[str, str] = {}
-        if isinstance(told, list):
-            told, headers = self._paged(request, told)
-        if self.described is not None:
-            self.described.check_answer(request.method, path, status, told)
+        if isinstance(content, list):
+            content, headers = self._paged(request, content)
+        if self.description is not None:
+            self.description.check_response(request.method, path, status, content)
         return web.Response(
-            status=status, body=b"" if told is None else orjson.dumps(told), headers=headers, content_type="application/json"
+            status=status, body=b"" if content is None else orjson.dumps(content), headers=headers, content_type="application/json"
         )
 
     def _paged(self, request: web.Request, items: list[Any]) -> tuple[list[Any], dict[str, str]]:
@@ -186,55 +186,57 @@ class GitHost(GitServer):
     def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/repos/([^/]+/[^/]+)/(.+)", path)
         if match is None or match[1] not in self.repositories:
-            raise NotThere
-        kept = self.repositories[match[1]]
-        of = responses.repository(self.origin, kept.name, kept.default_branch)
+            raise NotFound
+        repository = self.repositories[match[1]]
+        of = responses.repository(self.origin, repository.name, repository.default_branch)
         match method, match[2].split("/"):
             case "GET", ["pulls"]:
-                return 200, [self._pull(kept, number) for number, pull in kept.pulls.items() if pull.state == "open"]
+                return 200, [self._pull(repository, number) for number, pull in repository.pulls.items() if pull.state == "open"]
             case "GET", ["commits"]:
-                return 200, [responses.commit(self.origin, of, *line.split("\t")) for line in self._log(kept.name)]
+                return 200, [responses.commit(self.origin, of, *line.split("\t")) for line in self._log(repository.name)]
             case "GET", ["pulls", number]:
-                return 200, self._pull(kept, int(number))
+                return 200, self._pull(repository, int(number))
             case "GET", ["pulls", number, "files"]:
-                return 200, self._files(kept, int(number), of)
+                return 200, self._files(repository, int(number), of)
             case (("GET" | "POST" | "PATCH"), ["issues", *rest]):
-                return self._comments(method, kept, rest, sent, of)
+                return self._comments(method, repository, rest, sent, of)
             case "POST", ["statuses", commit]:
-                kept.statuses.append((commit, sent))
+                repository.statuses.append((commit, sent))
                 return 201, responses.status(self.origin, of, self._next(), commit, sent)
             case _, ["hooks", *rest]:
-                return self._hooks(method, kept, rest, sent, of)
-        raise NotThere
+                return self._hooks(method, repository, rest, sent, of)
+        raise NotFound
 
-    def _comments(self, method: str, kept: Kept, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+    def _comments(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
         match method, rest:
             case "GET", [issue, "comments"]:
-                said = _found(kept.pulls, issue).comments
-                return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in said.items()]
+                comments = _found(repository.pulls, issue).comments
+                return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
                 made = self._next()
-                _found(kept.pulls, issue).comments[made] = sent["body"]
+                _found(repository.pulls, issue).comments[made] = sent["body"]
                 return 201, responses.comment(self.origin, of, int(issue), made, sent["body"])
             case "PATCH", ["comments", number]:
-                for of_pull, pull in kept.pulls.items():
+                for of_pull, pull in repository.pulls.items():
                     if int(number) in pull.comments:
                         pull.comments[int(number)] = sent["body"]
                         return 200, responses.comment(self.origin, of, of_pull, int(number), sent["body"])
-        raise NotThere
+        raise NotFound
 
-    def _hooks(self, method: str, kept: Kept, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+    def _hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
         if not rest and method == "GET":
-            return 200, [responses.hook(of, number, hook) for number, hook in kept.hooks.items()]
+            return 200, [responses.hook(of, number, hook) for number, hook in repository.hooks.items()]
         if not rest and method == "POST":
             number = self._next()
-            kept.hooks[number] = {"active": True, "events": ["push"], **sent}
-            kept.branches = self._refs(kept.name)
-            self._call_hook(kept, kept.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}})
-            return 201, responses.hook(of, number, kept.hooks[number])
-        hook = _found(kept.hooks, rest[0])
+            repository.hooks[number] = {"active": True, "events": ["push"], **sent}
+            repository.branches = self._refs(repository.name)
+            self._call_hook(
+                repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
+            )
+            return 201, responses.hook(of, number, repository.hooks[number])
+        hook = _found(repository.hooks, rest[0])
         if method == "DELETE":
-            del kept.hooks[int(rest[0])]
+            del repository.hooks[int(rest[0])]
             return 204, None
         if method == "PATCH":
             hook |= sent
@@ -247,24 +249,26 @@ class GitHost(GitServer):
             git(place, "update-ref", reference, head)
         return git(place, "rev-parse", reference)
 
-    def _pull(self, kept: Kept, number: int) -> dict[str, Any]:
-        pull, refs = _found(kept.pulls, str(number)), self._refs(kept.name)
-        of = responses.repository(self.origin, kept.name, kept.default_branch)
-        told = {
+    def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
+        pull, refs = _found(repository.pulls, str(number)), self._refs(repository.name)
+        of = responses.repository(self.origin, repository.name, repository.default_branch)
+        content = {
             "title": pull.title,
             "state": pull.state,
             "merged": pull.merged,
             "base": (pull.base, refs[pull.base]),
-            "head": (pull.head, self._head(kept.name, number)),
-            "head_of": responses.repository(self.origin, pull.head_of or kept.name, kept.default_branch),
-            "changed_files": len(self._files(kept, number, of)),
+            "head": (pull.head, self._head(repository.name, number)),
+            "head_of": responses.repository(self.origin, pull.head_of or repository.name, repository.default_branch),
+            "changed_files": len(self._files(repository, number, of)),
         }
-        return responses.pull_request(self.origin, of, number, told)
+        return responses.pull_request(self.origin, of, number, content)
 
-    def _files(self, kept: Kept, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
-        pull = _found(kept.pulls, str(number))
-        said = git(self.root / kept.name, "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(kept.name, number)}").split("\0")
-        found, words = [], iter(said[:-1])
+    def _files(self, repository: HostRepository, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
+        pull = _found(repository.pulls, str(number))
+        output = git(
+            self.root / repository.name, "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
+        ).split("\0")
+        found, words = [], iter(output[:-1])
         for word in words:
             previous = next(words) if word[0] in "RC" else ""
             found.append(responses.changed_file(of, next(words), _STATUSES[word[0]], previous))
@@ -274,19 +278,19 @@ class GitHost(GitServer):
         return git(self.root / name, "log", "--format=%H%x09%an%x09%cn", "main").splitlines()
 
     def _refs(self, name: str) -> dict[str, str]:
-        said = git(self.root / name, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
-        return {branch: commit for branch, _, commit in (line.partition(" ") for line in said.splitlines())}
+        output = git(self.root / name, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/heads")
+        return {branch: commit for branch, _, commit in (line.partition(" ") for line in output.splitlines())}
 
-    def _call_hooks(self, kept: Kept, event: str, payload: dict[str, Any]) -> None:
-        for hook in kept.hooks.values():
+    def _call_hooks(self, repository: HostRepository, event: str, payload: dict[str, Any]) -> None:
+        for hook in repository.hooks.values():
             if hook["active"] and event in hook["events"]:
-                self._call_hook(kept, hook, event, payload)
+                self._call_hook(repository, hook, event, payload)
 
-    def _call_hook(self, kept: Kept, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
-        whole = {**payload, "repository": responses.repository(self.origin, kept.name, kept.default_branch)}
+    def _call_hook(self, repository: HostRepository, hook: dict[str, Any], event: str, payload: dict[str, Any]) -> None:
+        whole = {**payload, "repository": responses.repository(self.origin, repository.name, repository.default_branch)}
         task = asyncio.create_task(self._deliver(dict(hook["config"]), event, whole))
-        self._under_way.add(task)
-        task.add_done_callback(self._under_way.discard)
+        self._running_hooks.add(task)
+        task.add_done_callback(self._running_hooks.discard)
 
     async def _deliver(self, config: dict[str, str], event: str, payload: dict[str, Any]) -> None:
         body = orjson.dumps(payload)
@@ -312,7 +316,7 @@ def signature(secret: str, body: bytes) -> str:
 
 def _found(things: dict[int, Thing], number: str) -> Thing:
     if not number.isdigit() or int(number) not in things:
-        raise NotThere
+        raise NotFound
     return things[int(number)]
 
 
@@ -329,4 +333,4 @@ async def serving(root: Path, *, pair: Path | None = None, token: str = "") -> A
         try:
             yield host
         finally:
-            await host.settled()
+            await host.wait_for_hooks()

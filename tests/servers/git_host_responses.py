@@ -71,8 +71,8 @@ def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer:
     return {**own, "commit": inner, **people, "parents": []}
 
 
-def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[str, Any]) -> dict[str, Any]:
-    """``told`` are ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``,
+def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mapping[str, Any]) -> dict[str, Any]:
+    """``content`` are ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``,
 
     and ``head_of``, the repository of the head.
     """
@@ -84,10 +84,10 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[
         "id": number,
         "node_id": f"P{number}",
         "number": number,
-        "title": told["title"],
-        "state": told["state"],
-        "merged": told["merged"],
-        "changed_files": told["changed_files"],
+        "title": content["title"],
+        "state": content["state"],
+        "merged": content["merged"],
+        "changed_files": content["changed_files"],
         "url": url,
         "html_url": page,
         "diff_url": f"{page}.diff",
@@ -97,7 +97,7 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[
         "comments_url": f"{url}/comments",
         "review_comments_url": f"{url}/comments",
         "review_comment_url": f"{url}/comments/1",
-        "statuses_url": f"{of['url']}/statuses/{told['head'][1]}",
+        "statuses_url": f"{of['url']}/statuses/{content['head'][1]}",
         "user": user(origin),
         "author_association": "OWNER",
         "labels": [],
@@ -107,8 +107,8 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, told: Mapping[
         "maintainer_can_modify": False,
         "created_at": NOW,
         "updated_at": NOW,
-        "base": _side(origin, of, told["base"]),
-        "head": _side(origin, told["head_of"], told["head"]),
+        "base": _side(origin, of, content["base"]),
+        "head": _side(origin, content["head_of"], content["head"]),
         "_links": {**links, "self": {"href": url}, "html": {"href": page}},
         **dict.fromkeys(nobody),
         **dict.fromkeys(counts, 0),
@@ -136,14 +136,14 @@ def comment(origin: str, of: Mapping[str, Any], issue: int, number: int, body: s
     }
 
 
-def status(origin: str, of: Mapping[str, Any], number: int, commit: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    given = {"description": None, "target_url": None, "context": "default", **told}
+def status(origin: str, of: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
+    given = {"description": None, "target_url": None, "context": "default", **content}
     own = {"url": f"{of['url']}/statuses/{commit}", "avatar_url": None, "id": number, "node_id": f"S{number}", "creator": user(origin)}
     return {**own, **given, "created_at": NOW, "updated_at": NOW}
 
 
 def hook(of: Mapping[str, Any], number: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Its secret is told to nobody."""
+    """Return a hook without its secret."""
     url = f"{of['url']}/hooks/{number}"
     config = {**wanted["config"], "secret": "********"} if "secret" in wanted["config"] else wanted["config"]
     return {

@@ -50,7 +50,7 @@ class Keeper:
         del os.environ[RUN_FOLDER]
 
 
-def ask(name: str) -> dict[str, str]:
+def request_server(name: str) -> dict[str, str]:
     """The addresses of a shared server, starting it if need be. Raises CannotProvide, saying what was tried."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
@@ -75,7 +75,7 @@ def _connect(connection: socket.socket, address: str) -> None:
     raise CannotProvide(f"the keeper of the test servers did not start ({address})")
 
 
-class _Shared:
+class _SharedServers:
     """One server of each name, made once; what could not be made is not tried again."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Shared:
         self._addresses: dict[str, dict[str, str]] = {}
         self._locks = {name: asyncio.Lock() for name in _PROVIDERS}
 
-    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         name = (await reader.readline()).decode().strip()
         async with self._locks[name]:
             if name not in self._addresses:
@@ -107,11 +107,11 @@ class _Shared:
 
 
 async def _keep(folder: Path) -> None:
-    shared = _Shared()
+    shared = _SharedServers()
     end_of_run = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_reader(sys.stdin.fileno(), end_of_run.set)
-    async with await asyncio.start_unix_server(shared.answer, folder / _SOCKET):
+    async with await asyncio.start_unix_server(shared.respond, folder / _SOCKET):
         await end_of_run.wait()
     await shared.remove()
     shutil.rmtree(folder, ignore_errors=True)  # a killed worker's own servers may be ending in it

@@ -51,7 +51,7 @@ class HostMariadb:
     async def start(self) -> None:
         if not self._data.exists():
             self._make_data()
-        await self._server.start(lambda: asyncio.to_thread(_answers, self._socket))
+        await self._server.start(lambda: asyncio.to_thread(_serves, self._socket))
 
     async def stop(self) -> None:
         await self._server.stop()
@@ -111,7 +111,7 @@ def _account() -> child.UnixAccount:
     return account
 
 
-def _answers(socket: Path) -> bool:
+def _serves(socket: Path) -> bool:
     try:
         pymysql.connect(unix_socket=str(socket), user="root", connect_timeout=5).close()
     except pymysql.err.OperationalError:

@@ -64,7 +64,7 @@ class HostPostgres:
     async def start(self) -> None:
         if not self._data.exists():
             self._make_cluster()
-        await self._server.start(lambda: _answers(self.dsn))
+        await self._server.start(lambda: _serves(self.dsn))
 
     async def stop(self) -> None:
         await self._server.stop()
@@ -105,7 +105,7 @@ class ContainerPostgres:
         return f"postgresql://dashwright:{self._password}@127.0.0.1:{self._port}/postgres"
 
     async def start(self) -> None:
-        await self._container.start(lambda: _answers(self.dsn))
+        await self._container.start(lambda: _serves(self.dsn))
 
 
 def programs(_folder: Path) -> Path:
@@ -157,7 +157,7 @@ def _installed(durable: bool) -> HostPostgres:
     return HostPostgres(programs, durable=durable)
 
 
-async def _answers(dsn: str) -> bool:
+async def _serves(dsn: str) -> bool:
     try:
         connection = await asyncpg.connect(dsn, timeout=5)
     except (OSError, asyncpg.CannotConnectNowError, asyncpg.PostgresConnectionError):

@@ -77,15 +77,15 @@ class Process:
         self._ends_by, self._environment = ends_by, environment
         self._process: subprocess.Popen[bytes] | None = None
 
-    async def start(self, answers: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
-        """Starts the program and waits until ``answers`` says it serves."""
+    async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
+        """Starts the program and waits until ``serves`` says it serves."""
         with self._output.open("ab") as output:
             self._process = child.spawn(
                 self._command, account=self._account, output=output, at_parents_end=self._ends_by, environment=self._environment
             )
         try:
             async with asyncio.timeout(within):
-                while not await answers():
+                while not await serves():
                     if self._process.poll() is not None:
                         raise CannotProvide(f"{self._command[0]} ended at its start: {self._last_words()}")
                     await asyncio.sleep(0.02)

@@ -74,7 +74,7 @@ class HostRabbitmq:
 
     async def start(self) -> None:
         await self._epmd.start(lambda: _listens(self._epmd_port))
-        await self._server.start(lambda: _answers(self.url, self._management_port if self._management else None))
+        await self._server.start(lambda: _serves(self.url, self._management_port if self._management else None))
 
     async def stop(self) -> None:
         await self._server.stop()
@@ -123,7 +123,7 @@ class ContainerRabbitmq:
         return f"amqp://dashwright:{self._password}@127.0.0.1:{self._port}/"
 
     async def start(self) -> None:
-        await self._container.start(lambda: _answers(self.url, self._management_port))
+        await self._container.start(lambda: _serves(self.url, self._management_port))
 
 
 async def provide() -> Server:
@@ -174,7 +174,7 @@ def _account() -> child.UnixAccount:
     return account
 
 
-async def _answers(url: str, management_port: int | None) -> bool:
+async def _serves(url: str, management_port: int | None) -> bool:
     if not await _listens(urlsplit(url).port or 5672):
         return False
     try:

@@ -6,7 +6,7 @@ from typing import Final
 
 from tests.acceptance.processes import Service
 from tests.clients import environment, gateway, pytest_runs
-from tests.clients.group_report import Ran
+from tests.clients.group_report import GroupRun
 from tests.clients.kubernetes import access, kubectl
 
 LOCK: Final = "kubernetes-clients"
@@ -23,7 +23,7 @@ GROUPS: Final[Mapping[str, str]] = {
 _CASES: Final = Path(__file__).parent / "cases"
 
 
-async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
+async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     """Runs the groups one after another. Raises Missing."""
     python = environment.python(LOCK)
     program = kubectl.program() if KUBECTL in groups else None
@@ -32,10 +32,10 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[Ran]:
     async with gateway.serving(place, TLS="self-signed") as service:
         settings = await access.prepare(service, place) | ({kubectl.CHOSEN: str(program)} if program else {})
         for group in groups:
-            yield await _ran(service, group, place, python, settings)
+            yield await _group_run(service, group, place, python, settings)
 
 
-async def _ran(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> Ran:
+async def _group_run(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
     before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
     home = place / f"home-{group}"
     home.mkdir()
@@ -50,5 +50,5 @@ async def _ran(service: Service, group: str, place: Path, python: Path, settings
         "-o",
         "asyncio_mode=auto",
     ]
-    said = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
-    return Ran(group, file, said, report, gateway.suspects(service, before))
+    output = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home)}, report)
+    return GroupRun(group, file, output, report, gateway.suspects(service, before))

@@ -104,15 +104,15 @@ async def test_a_push_is_stored_because_the_host_called(api: Api, worker: JobsWo
     """The hook is made with a secret that only both know, its ping is believed, and what is pushed is synced."""
     await made(api, host)
     await worker.hooks.refresh()
-    await host.settled()
+    await host.wait_for_hooks()
     (number,) = host.repositories["team/boards"].hooks
     told = await webhook(api)
     assert (told["id"], told["subscribedEvents"]) == (number, ["pull_request", "push"])
     assert told["url"].endswith("/repositories/boards/webhook")
     assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(told)
     work.commit({"more.json": DASHBOARD.replace("Load", "More")})
-    host.notice("team/boards")
-    await host.settled()
+    host.call_push_hooks("team/boards")
+    await host.wait_for_hooks()
     assert [(delivery.event, delivery.status) for delivery in host.deliveries] == [("ping", 200), ("push", 202)]
     job = await until_ended(api, "sync")
     assert job["status"]["state"] == "success", job
@@ -125,9 +125,9 @@ async def test_a_pull_request_asks_for_a_job_of_its_number(api: Api, worker: Job
     await made(api, host)
     await worker.hooks.refresh()
     head = work.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
-    host.notice("team/boards")
+    host.call_push_hooks("team/boards")
     number = host.open_pull("team/boards", "change")
-    await host.settled()
+    await host.wait_for_hooks()
     assert host.deliveries[-1].status == 202
     wanted = (await jobs(api, "pr"))[0]["spec"]["pr"]
     assert wanted == {"ref": "change", "hash": head, "pr": number, "url": f"{host.origin}/team/boards/pull/{number}"}
@@ -171,8 +171,8 @@ async def test_what_was_done_to_a_hook_is_mended(api: Api, worker: JobsWorker, h
     assert (mended["config"]["url"], number) == (told["url"], told["id"])
     assert told["encryptedSecret"] != before
     work.commit({"more.json": DASHBOARD})
-    host.notice("team/boards")
-    await host.settled()
+    host.call_push_hooks("team/boards")
+    await host.wait_for_hooks()
     assert host.deliveries[-1].status == 202
 
 
@@ -184,12 +184,12 @@ async def test_a_hook_goes_with_its_repository(api: Api, worker: JobsWorker, hos
     async def fail(_: web.Request) -> web.Response:
         return web.Response(status=500)
 
-    host.fault_of_api = fail
+    host.api_fault = fail
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
     await worker.hooks.remove()
     kept = host.repositories["team/boards"].hooks
     assert len(kept) == 1
-    host.fault_of_api = None
+    host.api_fault = None
     await due(api)
     await worker.hooks.remove()
     assert kept == {}
@@ -217,7 +217,7 @@ async def test_a_removal_is_given_up_after_a_day(api: Api, worker: JobsWorker, h
     async def fail(_: web.Request) -> web.Response:
         return web.Response(status=500)
 
-    host.fault_of_api = fail
+    host.api_fault = fail
     await worker.hooks.remove()
     assert await api.sql("select count(*) from hook_to_remove") == 0
 
@@ -244,7 +244,7 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"message": "no"}, status=status, headers=headers)
 
-    host.fault_of_api = refuse
+    host.api_fault = refuse
     await worker.hooks.refresh()
     calls = len(host.calls)
     await worker.hooks.refresh()
@@ -254,7 +254,7 @@ async def test_a_host_that_refuses_is_asked_again_later_and_harms_nothing(
     why, advice = told["message"]
     assert why.startswith("the webhook could not be created at the git host: ")
     assert ("right to webhooks" in advice) == (status in (403, 404))
-    host.fault_of_api = None
+    host.api_fault = None
     await due(api)
     await api.sql("delete from git_host_share")
     await worker.hooks.refresh()
@@ -272,13 +272,13 @@ async def test_a_hook_that_could_not_be_looked_at_is_told_until_it_can(api: Api,
     async def fail(_: web.Request) -> web.Response:
         return web.Response(status=500)
 
-    host.fault_of_api = fail
+    host.api_fault = fail
     await due(api)
     await worker.hooks.refresh()
     told = await webhook(api)
     assert "retried automatically" in told.pop("message")[1]
     assert told == before
-    host.fault_of_api = None
+    host.api_fault = None
     await due(api)
     await worker.hooks.refresh()
     assert await webhook(api) == before
@@ -326,7 +326,7 @@ async def test_a_hook_made_for_a_repository_that_was_deleted_meanwhile_is_remove
         if request.method == "POST":
             assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
 
-    host.fault_of_api = delete_first
+    host.api_fault = delete_first
     await worker.hooks.refresh()
     assert host.calls[-1].startswith("DELETE ")
     assert host.repositories["team/boards"].hooks == {}

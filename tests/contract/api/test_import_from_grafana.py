@@ -182,7 +182,7 @@ async def imported(database: Database, source: str, **wishes: Any) -> Report:
 @pytest.fixture
 async def other_database(_databases: Databases) -> AsyncIterator[str]:
     """A second database, whose schema the test makes its own."""
-    async with _databases.lent() as url:
+    async with _databases.lend() as url:
         yield url
 
 

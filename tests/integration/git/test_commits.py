@@ -357,7 +357,7 @@ async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, w
         if not request.path.endswith("git-receive-pack"):
             return None
         server.fault = None
-        await server.back_end(request)
+        await server.run_backend(request)
         if is_late:
             git(work.folder, "pull", "--quiet", "origin", "main")
             work.commit({"theirs.json": "{}"})

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.servers import git_host
-from tests.servers.git_host import Described, GitHost
+from tests.servers.git_host import ApiDescription, GitHost
 
 from dashwright.common.allowed_hosts import LOOPBACK, AllowedHosts
 from dashwright.common.kinds.repository import token_place
@@ -46,12 +46,12 @@ class Asked:
 
 
 @asynccontextmanager
-async def asking(folder: Path, described: Described | None = None) -> AsyncIterator[Asked]:
-    """The repository ``team/boards`` with one pull request, as a worker asks its host; ``described`` says what that host allows."""
+async def asking(folder: Path, description: ApiDescription | None = None) -> AsyncIterator[Asked]:
+    """The repository ``team/boards`` with one pull request, as a worker asks its host; ``description`` says what that host allows."""
     root = folder / "server"
     root.mkdir()
     async with git_host.serving(root, token=TOKEN) as server:
-        server.described = described
+        server.description = description
         work = server.make("team/boards")
         work.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
         moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}

@@ -38,9 +38,9 @@ async def test_a_host_that_is_away_costs_only_the_accounts(asked: Asked, monkeyp
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
-    asked.server.fault_of_api = refuse
+    asked.server.api_fault = refuse
     assert await told.with_accounts(asked.repository, "", known) == known
-    asked.server.fault_of_api = None
+    asked.server.api_fault = None
     assert await told.with_accounts(asked.repository, "", known) == known
     assert await CommitAuthors(asked.host).with_accounts(asked.at("https://git.invalid/one"), "", known) == known
     assert await told.with_accounts(asked.repository, "", []) == []

@@ -88,7 +88,7 @@ async def test_a_comment_of_somebody_else_with_our_mark_is_not_in_the_way(asked:
     async def refuse(request: web.Request) -> web.Response | None:
         return web.json_response({"message": "Must have admin rights"}, status=403) if request.path.endswith("/1000") else None
 
-    asked.server.fault_of_api = refuse
+    asked.server.api_fault = refuse
     await asked.host.comment(asked.repository, asked.number, "ours")
     await asked.host.comment(asked.repository, asked.number, "ours again")
     assert [body.partition("\n")[2] for body in comments.values()] == ["mine", "ours again"]
@@ -149,7 +149,7 @@ async def test_refusals_are_errors_of_ours(asked: Asked, status: int, headers: d
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"message": f"{message} {TOKEN}"}, status=status, headers=headers)
 
-    asked.server.fault_of_api = refuse
+    asked.server.api_fault = refuse
     with pytest.raises(DashwrightError) as raised:
         await asked.host.pull_request(asked.repository, 1)
     assert type(raised.value) is expected
@@ -164,7 +164,7 @@ async def test_answers_of_another_form_are_the_hosts_fault(asked: Asked, body: s
     async def handle(_: web.Request) -> web.Response:
         return web.Response(text=body)
 
-    asked.server.fault_of_api = handle
+    asked.server.api_fault = handle
     with pytest.raises(SourceFailed):
         await asked.host.pull_request(asked.repository, 1)
     if body != "[]":
@@ -180,7 +180,7 @@ async def test_an_answer_without_end_is_cut_off(asked: Asked) -> None:
         response.enable_compression()
         return response
 
-    asked.server.fault_of_api = handle
+    asked.server.api_fault = handle
     with pytest.raises(SourceFailed, match="more than"):
         await asked.host.pull_request(asked.repository, 1)
 
@@ -195,7 +195,7 @@ async def test_every_request_is_counted_and_a_wish_for_patience_passed_on(asked:
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({}, status=429, headers={"Retry-After": "11"})
 
-    asked.server.fault_of_api = refuse
+    asked.server.api_fault = refuse
     with pytest.raises(TooManyRequests, match="paused"):
         await RestHost(client, box, {}).hooks(asked.repository)
     assert counted.wishes == [11]
@@ -223,7 +223,7 @@ async def test_a_host_that_is_silent_or_away_fails(asked: Asked) -> None:
         request.transport.abort()
         return web.Response()
 
-    asked.server.fault_of_api = break_off
+    asked.server.api_fault = break_off
     with pytest.raises(SourceFailed, match="broke the connection off"):
         await asked.host.make_hook(asked.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
@@ -239,7 +239,7 @@ async def test_a_host_that_never_answers_is_not_waited_for(asked: Asked) -> None
         await answered.wait()
         return web.Response()
 
-    asked.server.fault_of_api = wait
+    asked.server.api_fault = wait
     client = HostClient(Reach(AllowedHosts.of(["127.0.0.1"])), seconds=0.2)
     with pytest.raises(SourceFailed, match="did not answer in time"):
         await RestHost(client, SecretBox.of("a key of the test's own"), {}).make_hook(asked.repository, HOOK)

@@ -51,7 +51,7 @@ class Description:
         self.seen.add((method, template))
         return self._fault_of_parameters(operation, path, template, query) or self._fault_of_body(operation, body)
 
-    def check_answer(self, method: str, path: str, status: int, body: Any) -> None:
+    def check_response(self, method: str, path: str, status: int, body: Any) -> None:
         """Raises AssertionError for an answer that is not as described."""
         found = self._operation(method, path)
         assert found is not None, f"{method} {path} is no call that is described"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.clients import archive, expectations, suite
-from tests.clients.expectations import Either, Exceptions, Outcome, Result
+from tests.clients.expectations import Expectations, Outcome, Result, Unpredictable
 from tests.clients.missing import Missing
 
 FILE = "test/elements/test_team.py"
-NONE = Exceptions({}, {}, {})
+NONE = Expectations({}, {}, {})
 LISTED = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 
 
@@ -24,14 +24,14 @@ def test_a_group_that_passes_has_no_complaint() -> None:
     assert expectations.judge(FILE, results(3), NONE) == []
 
 
-def test_a_failure_nobody_expects_is_told_with_its_text() -> None:
+def test_an_unexpected_failure_is_reported_with_its_text() -> None:
     """An unexpected failure names the test and what it said."""
     assert expectations.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
 
 
-def test_an_expected_failure_is_none_and_a_pass_of_it_is() -> None:
+def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
     """The list is kept true in both directions: what it names must fail, and must exist."""
-    expecting = Exceptions({f"{FILE}::test_x": "because"}, {}, {})
+    expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
     assert expectations.judge(FILE, results(10, failed("test_x")), expecting) == []
     passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)
     assert passing == [f"{FILE}::test_x: passed, though it is expected to fail (because); remove it from the list"]
@@ -43,13 +43,13 @@ def test_a_test_that_skips_itself_must_be_listed() -> None:
     """A server that tells a strange version makes tests skip; that must not pass for success."""
     skipped = Result(f"{FILE}::test_x", Outcome.SKIPPED, "only for version 9")
     assert expectations.judge(FILE, results(1, skipped), NONE) == [f"{FILE}::test_x: skipped itself: only for version 9"]
-    assert expectations.judge(FILE, results(1, skipped), Exceptions({}, {skipped.test: "because"}, {})) == []
+    assert expectations.judge(FILE, results(1, skipped), Expectations({}, {skipped.test: "because"}, {})) == []
 
 
-def test_what_is_not_for_the_gateway_to_decide_may_fail_or_pass() -> None:
+def test_an_unpredictable_test_may_fail_or_pass() -> None:
     """But only fail with the text that is listed."""
-    for told, complaints in (("", 0), ("broke", 0), ("another", 1)):
-        asking = Exceptions({}, {}, {f"{FILE}::test_x": Either("asks somebody else", told)})
+    for message, complaints in (("", 0), ("broke", 0), ("another", 1)):
+        asking = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("asks somebody else", message)})
         assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
         assert len(expectations.judge(FILE, results(1, failed("test_x")), asking)) == complaints
 
@@ -57,7 +57,7 @@ def test_what_is_not_for_the_gateway_to_decide_may_fail_or_pass() -> None:
 @pytest.mark.parametrize(("others", "complaints"), [(9, 0), (8, 1)])
 def test_at_most_a_tenth_of_a_group_may_be_expected_to_fail(others: int, complaints: int) -> None:
     """One of ten may, one of nine may not."""
-    expecting = Exceptions({f"{FILE}::test_x": "because"}, {}, {})
+    expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
     assert len(expectations.judge(FILE, results(others, failed("test_x")), expecting)) == complaints
 
 
@@ -84,16 +84,17 @@ def test_results_are_read_by_node_id() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['[fails]\n"a::b" = ""', '[either."a::b"]\ntold = "x"', '[fails]\n"a::b" = "x"\n[skips]\n"a::b" = "x"', '[fail]\n"a::b" = "x"']
+    "text",
+    ['[fails]\n"a::b" = ""', '[either."a::b"]\nmessage = "x"', '[fails]\n"a::b" = "x"\n[skips]\n"a::b" = "x"', '[fail]\n"a::b" = "x"'],
 )
-def test_a_list_without_reasons_or_with_doublets_is_refused(text: str) -> None:
+def test_a_list_without_reasons_or_with_duplicates_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
-        expectations.read_exceptions(text)
+        expectations.read_expectations(text)
 
 
 def test_the_list_names_tests_of_the_groups() -> None:
     """Each exception belongs to a file that is run."""
-    listed = expectations.read_exceptions(LISTED.read_text())
+    listed = expectations.read_expectations(LISTED.read_text())
     files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.either) for test in table}
     assert files <= {group.file for group in suite.GROUPS.values()}
 
@@ -103,8 +104,8 @@ def test_each_test_runs_in_one_group() -> None:
     for name, group in suite.GROUPS.items():
         for node in group.nodes if group.tests else ():
             whole = [other for other in suite.GROUPS.values() if other.file == group.file and not other.tests]
-            assert [node in suite.left_out(other) for other in whole] == [True], name
-            assert node not in suite.left_out(group)
+            assert [node in suite.deselected(other) for other in whole] == [True], name
+            assert node not in suite.deselected(group)
 
 
 def test_an_archive_with_another_content_is_removed_and_refused(tmp_path: Path) -> None:

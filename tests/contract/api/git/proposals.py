@@ -42,7 +42,7 @@ class Proposals:
         git(self.work.folder, "fetch", "--quiet", "origin")
         git(self.work.folder, "checkout", "--quiet", "--force", "--detach", f"origin/{after}")
         commit = self.work.commit(dict(files), branch=branch)
-        self.host.notice(NAME)
+        self.host.call_push_hooks(NAME)
         return commit
 
     async def asked(self, repository: str = "team", **options: Any) -> str:

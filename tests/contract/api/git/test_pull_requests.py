@@ -250,7 +250,7 @@ async def test_twenty_at_once(proposals: Proposals) -> None:
         at_once -= request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
         return None
 
-    proposals.host.fault_of_api = count
+    proposals.host.api_fault = count
     statuses = await proposals.ended(*[await proposals.asked(pr=number) for number in numbers])
     assert [status["message"] for status in statuses] == ["1 created"] * 20
     assert 1 < most <= 4
@@ -277,12 +277,12 @@ async def test_a_host_that_fails(proposals: Proposals) -> None:
         ("/comments", 422, "422"),
         ("/statuses/", 500, "answers 500"),
     ]:
-        proposals.host.fault_of_api = failing(place, answer)
+        proposals.host.api_fault = failing(place, answer)
         status = await proposals.reviewed(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
         if place in ("/files", "/comments"):
             assert proposals.statuses()[-1][0] == "error"
-    proposals.host.fault_of_api = None
+    proposals.host.api_fault = None
     assert (await proposals.reviewed(number))["state"] == "success"
     assert len(proposals.comments(number)) == 1
     assert proposals.statuses()[-1] == ("success", "1 updated")
@@ -299,7 +299,7 @@ async def test_a_host_that_does_not_answer(proposals: Proposals, monkeypatch: py
         return None
 
     monkeypatch.setattr(proposals.worker.host_client, "_seconds", 0.3)
-    proposals.host.fault_of_api = hang
+    proposals.host.api_fault = hang
     status = await proposals.reviewed(number)
     assert (status["state"], "did not answer in time" in status["message"]) == ("error", True)
     assert proposals.statuses()[-1][0] == "error"
@@ -317,7 +317,7 @@ async def test_a_host_that_asks_for_patience(proposals: Proposals) -> None:
             return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "1"})
         return None
 
-    proposals.host.fault_of_api = refuse
+    proposals.host.api_fault = refuse
     status = await proposals.reviewed(number)
     assert (status["state"], left) == ("success", [])
     assert len(proposals.comments(number)) == 1
@@ -330,7 +330,7 @@ async def test_a_host_without_an_api(proposals: Proposals) -> None:
         return web.Response(text="<html>not here</html>", content_type="text/html")
 
     number = proposals.proposed({"a.json": dashboard("a", "Other")})
-    proposals.host.fault_of_api = nothing
+    proposals.host.api_fault = nothing
     status = await proposals.reviewed(number)
     assert (status["state"], "no JSON" in status["message"]) == ("error", True)
     assert (await proposals.synced())["state"] == "success"

@@ -37,14 +37,14 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
         await proposals.made(token=TOKEN)
         assert (await proposals.synced())["state"] == "success"
         await worker.hooks.refresh()
-        await host.settled()
+        await host.wait_for_hooks()
         yield proposals
         await worker.stop()
 
 
 async def called(proposals: Proposals, action: str) -> dict[str, str]:
     """The end of the job that the host's call made."""
-    await proposals.host.settled()
+    await proposals.host.wait_for_hooks()
     _, listed = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
     [uid] = [job["metadata"]["uid"] for job in listed["items"] if job["spec"]["action"] == action and _by_the_host(job)]
     return (await proposals.ended(uid))[0]
