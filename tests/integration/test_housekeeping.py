@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.housekeeping import Cleaning, LastUseTimes
+from dashwright.api.housekeeping import Cleaner, LastUseTimes
 from dashwright.api.refusals import RefusalBuffer
 from dashwright.api.stores import keys
 from dashwright.api.stores.users import ensure_first_user
@@ -136,9 +136,9 @@ async def test_tokens_long_expired_are_dropped(rows: Database) -> None:
     """After the days that were set; younger ones, and legacy keys, stay for their owners."""
     for number, days in ((1, 31), (2, 400), (3, 29)):
         await values(rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
-    await Cleaning(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    await Cleaner(rows, Time(), expired_token_days=0, audit_days=0).clean()
     assert await values(rows, "select id from api_key order by id") == [1, 2, 3]
-    await Cleaning(rows, Time(), expired_token_days=30, audit_days=0).clean()
+    await Cleaner(rows, Time(), expired_token_days=30, audit_days=0).clean()
     assert await values(rows, "select id from api_key order by id") == [2, 3]
 
 
@@ -157,9 +157,9 @@ AGES = "select extract(day from $1::timestamptz - at)::int from audit_event orde
 async def test_audit_events_past_their_time_are_dropped(rows: Database) -> None:
     """And no others; afterwards the audit is as closed as before."""
     await add_events(rows, 400, 366, 364, 1)
-    await Cleaning(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    await Cleaner(rows, Time(), expired_token_days=0, audit_days=0).clean()
     assert len(await values(rows, AGES, START)) == 4
-    await Cleaning(rows, Time(), expired_token_days=0, audit_days=365).clean()
+    await Cleaner(rows, Time(), expired_token_days=0, audit_days=365).clean()
     assert await values(rows, AGES, START) == [364, 1]
 
 
@@ -167,7 +167,7 @@ async def test_one_gateway_cleans_at_a_time(rows: Database) -> None:
     """While another is at it, a round does nothing and does not wait."""
     await add_events(rows, 400)
     await values(rows, "update api_key set expires = 1 where id = 1")
-    cleaning = Cleaning(rows, Time(), expired_token_days=30, audit_days=365)
+    cleaning = Cleaner(rows, Time(), expired_token_days=30, audit_days=365)
     async with rows.transaction() as connection:
         assert await keys.claim_upkeep(connection)
         await cleaning.clean()

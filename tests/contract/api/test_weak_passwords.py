@@ -18,9 +18,9 @@ STRONG = "correct horse battery"
     [
         ("", "missing or too short"),
         ("seven77", "missing or too short"),
-        ("Password1", "guessed first"),
-        ("aaaaaaaaaaaa", "guessed first"),
-        ("New-Person", "guessed first"),
+        ("Password1", "too common"),
+        ("aaaaaaaaaaaa", "too common"),
+        ("New-Person", "too common"),
         (STRONG, None),
     ],
 )

@@ -1,1 +1,1 @@
-"""The HTTP gateway: answers requests, accepts jobs, asks the expressions service. Knows no other service."""
+"""The HTTP gateway: serves requests, accepts jobs, and calls the workers by RPC. Imports no other service."""

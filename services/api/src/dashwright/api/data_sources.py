@@ -1,4 +1,4 @@
-"""Use cases on data sources: made, changed and removed, each with its secrets in one transaction."""
+"""Use cases on data sources: creating, changing and removing, each with the secrets in one transaction."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -19,9 +19,9 @@ DELETE: Final = "data-source.delete"
 
 
 class DataSources:
-    """The changes to the data sources of the actor's current organization.
+    """Changes to the data sources of the actor's current organization.
 
-    ``secrets`` are by name: an empty text removes one, what is not named stays.
+    ``secrets`` maps names to texts: an empty text removes a secret, and secrets without a name in it are kept.
     """
 
     def __init__(self, database: Database, box: SecretBox, quota_rules: QuotaRules) -> None:
@@ -30,29 +30,30 @@ class DataSources:
         self._quota_rules = quota_rules
 
     async def create(self, actor: Actor, wanted: Fields, secrets: Mapping[str, str]) -> StoredDataSource:
-        """Raises AlreadyExists for a name or uid that is taken, and QuotaReached."""
+        """Create a data source and return it. Raises AlreadyExists for a name or uid in use, and QuotaReached."""
         org_id = actor.org_id
         async with self._database.transaction() as connection:
             claims = [Claim(Scope.ORG, org_id, "data_source"), Claim(Scope.GLOBAL, 0, "data_source")]
             await quotas.reserve(connection, self._quota_rules, *claims)
             await data_sources.lock(connection, org_id)
             source_id, uid = await data_sources.insert(connection, org_id, wanted, actor=actor.uid)
-            await data_sources.put_secrets(connection, self._box, org_id, source_id, uid, _given(secrets))
-            stored = await _found(connection, org_id, source_id)
+            await data_sources.put_secrets(connection, self._box, org_id, source_id, uid, _non_empty(secrets))
+            stored = await _get(connection, org_id, source_id)
             await audit.record(connection, actor, CREATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
             return stored
 
     async def change(
         self, actor: Actor, source_id: int, revised: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
     ) -> StoredDataSource:
-        """Makes of its fields what ``revised`` answers. ``version`` is what the caller has seen of it, None or 0 for any.
+        """Replace the fields of a data source by the result of ``revised``, and return it.
 
-        Raises NotFound, AlreadyExists for a name or uid that is taken, and Conflict where somebody has changed it since.
+        ``version`` is the one that the caller has read; None or 0: any. Raises NotFound, AlreadyExists for a name or uid in use, and
+        Conflict for a version that was changed since.
         """
         org_id = actor.org_id
         async with self._database.transaction() as connection:
             await data_sources.lock(connection, org_id)
-            before = await _found(connection, org_id, source_id)
+            before = await _get(connection, org_id, source_id)
             if version and version < before.version:
                 raise Conflict("Datasource has already been updated by someone else. Please reload and try again")
             wanted = revised(before.fields)
@@ -61,12 +62,12 @@ class DataSources:
             except AlreadyExists as error:
                 raise AlreadyExists(f"Failed to update datasource: {error.message}") from error
             await self._change_secrets(connection, before, wanted.uid, secrets)
-            stored = await _found(connection, org_id, source_id)
+            stored = await _get(connection, org_id, source_id)
             await audit.record(connection, actor, UPDATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
             return stored
 
     async def remove(self, actor: Actor, source_id: int) -> None:
-        """With its secrets, and the grants on it. Raises NotFound."""
+        """Remove a data source with its secrets and the grants on it. Raises NotFound."""
         async with self._database.transaction() as connection:
             await data_sources.lock(connection, actor.org_id)
             details = await data_sources.delete(connection, actor.org_id, source_id)
@@ -81,21 +82,22 @@ class DataSources:
             except SecretUnreadable as error:
                 raise Conflict(f"The uid cannot change, as the secrets are bound to it. {error.message}") from error
         await data_sources.remove_secrets(connection, before.id, [name for name, text in secrets.items() if not text])
-        await data_sources.put_secrets(connection, self._box, before.org_id, before.id, uid, _given(secrets))
+        await data_sources.put_secrets(connection, self._box, before.org_id, before.id, uid, _non_empty(secrets))
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown data source."""
     return NotFound("Data source not found")
 
 
-async def _found(connection: Connection, org_id: int, source_id: int) -> StoredDataSource:
+async def _get(connection: Connection, org_id: int, source_id: int) -> StoredDataSource:
     stored = await data_sources.get(connection, org_id, number=source_id)
     if stored is None:
         raise not_found()
     return stored
 
 
-def _given(secrets: Mapping[str, str]) -> dict[str, str]:
+def _non_empty(secrets: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in secrets.items() if text}
 
 
@@ -104,6 +106,6 @@ def _object(source_id: int) -> str:
 
 
 def _details(stored: StoredDataSource, secrets: Mapping[str, str]) -> dict[str, object]:
-    """Which secrets were set or removed is told, by name."""
+    """Return the details for the audit. Secrets that were set or removed are included by name, never by value."""
     details: dict[str, object] = {"uid": stored.uid, "name": stored.name, "type": stored.fields.type}
     return details | {"secrets": sorted(secrets)} if secrets else details

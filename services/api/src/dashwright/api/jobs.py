@@ -1,4 +1,4 @@
-"""Use cases with an effect on the queue: submitting and cancelling jobs. Both doors, HTTP and queue, come through here."""
+"""Use cases on jobs: submitting and cancelling. Submissions over HTTP and through the queue both use them."""
 
 import asyncio
 import secrets
@@ -39,20 +39,20 @@ from dashwright.common.work.new_jobs import created_at, new_job
 log = structlog.get_logger()
 
 MOST_CANCELLED: Final = 1000
-"""Jobs that one request may end or drop."""
+"""Jobs that one request may cancel."""
 
 _PAGE: Final = 500
 
-_SHOWN_SECONDS: Final = 1.0
-"""How long a submitter waits for the repository's status to show the job."""
+_STATUS_SECONDS: Final = 1.0
+"""Seconds that a submitter waits for the job to be in the repository's status."""
 
 
 @dataclass(frozen=True, slots=True)
 class Idempotency:
-    """What makes a second delivery of one message the same submission."""
+    """The identity of a message, by which a second delivery is recognized."""
 
     message_id: str
-    body_hash: bytes
+    body_hash: bytes  #: SHA-256 of the body. The same id with another body is refused.
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +62,23 @@ class _Repository:
 
 
 class Views(Protocol):
-    """What callers may do with objects in folders."""
+    """Views of callers on objects in folders."""
 
     async def view_on(self, identity: Identity, namespace: str, folder: str | None) -> View:
-        """Of somebody who asks for what lies in ``folder``. Raises Unavailable."""
+        """Return the caller's view for an object in ``folder`` (None: at the root). Raises Unavailable."""
         ...
 
 
-class _AcceptedMeanwhile(Exception):
-    """Another delivery of the same message was quicker; what this one wrote is rolled back."""
+class _AcceptedConcurrently(Exception):
+    """Another delivery of the same message was accepted first; the transaction of this one is rolled back."""
 
 
 class Jobs:
-    """Submits and cancels jobs. The row and the wish to publish are written together; publishing comes after."""
+    """Submission and cancellation of jobs.
+
+    The job and its wake-up are stored in one transaction. The wake-up is published after the commit, so that no worker is woken for a
+    job that does not exist, and no stored job is left without one.
+    """
 
     def __init__(
         self,
@@ -109,10 +113,10 @@ class Jobs:
         once: Idempotency | None = None,
         dry_run: bool = False,
     ) -> Sequence[StoredJob]:
-        """Record jobs as pending and return them in the order asked for; a dry run records nothing. ``metadata`` is that of a single one.
+        """Store jobs as pending, all or none, and return them in the order of ``specs``. A dry run stores nothing.
 
-        All or none: Invalid (of a list, with causes ``[i].field``), NotFound for an unknown repository, Unhealthy for one that
-        failed its probe, Forbidden for an export of what the caller may not read, or not write where that is needed.
+        ``metadata`` is that of a single job. Raises Invalid (for a list with causes ``[i].field``), NotFound for an unknown repository,
+        Unhealthy if its probe failed, and Forbidden for an export that the caller may not read, or write where that is needed.
         """
         repositories = await self._repositories(namespace, specs)
         _check(specs, repositories, is_list=is_list)
@@ -120,14 +124,14 @@ class Jobs:
             if spec.export is not None and spec.action is Action.EXPORT:
                 await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
-        wanted = [_told_of(job, metadata) for job in self._wanted(namespace, specs, repositories)]
+        wanted = [_with_metadata(job, metadata) for job in self._wanted(namespace, specs, repositories)]
         submitted = await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
         if not dry_run:
-            await self._queued.show(submitted, patience=_SHOWN_SECONDS)
+            await self._queued.show(submitted, patience=_STATUS_SECONDS)
         return submitted
 
     async def check_plan(self, namespace: str, specs: Sequence[JobSpec]) -> None:
-        """Check what ``submit`` does before it records syncs, except that they are enabled: a plan is for the time before that.
+        """Check syncs as ``submit`` does, except that they need not be enabled: a plan is useful before that.
 
         Raises NotFound, Conflict for a repository that is being deleted, and Unhealthy.
         """
@@ -138,16 +142,16 @@ class Jobs:
     async def submit_delivered(
         self, actor: Actor, repository: resources.StoredObject, spec: JobSpec, once: Idempotency, *, dry_run: bool = False
     ) -> None:
-        """Record the job that a git host asks for as pending; a dry run records nothing. The repository's health is not checked.
+        """Store the job for a git host's delivery as pending, without a check of the repository's health. A dry run stores nothing.
 
-        Raises Conflict for one that is being deleted, Invalid where it takes no such job.
+        Raises Conflict for a repository that is being deleted, and Invalid if it does not accept such jobs.
         """
         repositories = {repository.name: _Repository(repository, RepositorySpec.model_validate_json(repository.spec))}
         _check([spec], repositories, is_list=False)
         wanted = self._wanted(repository.namespace, [spec], repositories)
         submitted = await self._submit(actor, repository.namespace, JOB, wanted, once, dry_run=dry_run)
         if not dry_run:
-            await self._queued.show(submitted, patience=0)  # hosts wait for a few seconds only
+            await self._queued.show(submitted, patience=0)  # Git hosts wait a few seconds only.
 
     def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[NewJob]:
         now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]
@@ -165,10 +169,10 @@ class Jobs:
         once: Idempotency | None = None,
         dry_run: bool = False,
     ) -> Sequence[StoredJob]:
-        """Record an evaluation as pending; a dry run records nothing.
+        """Store an evaluation as pending and return it. A dry run stores nothing.
 
-        Raises Invalid for a panel that cannot be evaluated, AlreadyExists when its name is taken, Forbidden where the organization keeps
-        as many evaluations as it may.
+        Raises Invalid for a panel that cannot be evaluated, AlreadyExists for a name in use, and Forbidden if the organization has
+        as many evaluations as it may keep.
         """
         await self._panels.check(org_of(namespace) or 0, wanted)
         job = NewJob(
@@ -207,13 +211,13 @@ class Jobs:
         try:
             async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
                 submitted = await self._record(connection, actor, namespace, kind, wanted, once)
-        except _AcceptedMeanwhile:
+        except _AcceptedConcurrently:
             assert once is not None
             return await self.accepted_before(actor, namespace, once) or []
         if dry_run:
             return submitted.jobs
         self._relay.publish_soon(submitted.wakeups)
-        await asyncio.sleep(0)  # the wake-ups leave before the answer is encoded: the worker starts that much sooner
+        await asyncio.sleep(0)  # Publishes the wake-ups before the response is encoded, so that the worker starts earlier.
         for job in submitted.jobs:
             log.info("job_submitted", job=job.name, repository=job.repository, action=job.action)
         return submitted.jobs
@@ -236,12 +240,12 @@ class Jobs:
         if once is not None:
             uids = [job.uid for job in submitted.jobs]
             if not await accepted.record(connection, namespace, actor.uid, once.message_id, once.body_hash, uids):
-                raise _AcceptedMeanwhile
+                raise _AcceptedConcurrently
         await audit.record_all(connection, _events(actor, kind, submitted.jobs))
         return submitted
 
     async def _check_kept(self, connection: Connection, namespace: str) -> None:
-        """Raises Forbidden where a namespace has more evaluations than are kept; to be called behind their insertion, which locks."""
+        """Raise Forbidden if a namespace has more evaluations than may be kept. Call it after their insertion, which locks."""
         if await jobs.count(connection, EVALUATION, namespace) > self._evaluations_kept:
             text = (
                 f"the organization keeps {self._evaluations_kept} evaluations already, the most there may be "
@@ -250,7 +254,7 @@ class Jobs:
             raise Forbidden(text, causes=[Cause("quota.evaluations", "QuotaReached", f"limit {self._evaluations_kept}")])
 
     async def accepted_before(self, actor: Actor, namespace: str, once: Idempotency) -> Sequence[StoredJob] | None:
-        """The jobs an earlier delivery of the message made; Invalid where that one had another body."""
+        """Return the jobs of an earlier delivery of the message, or None. Raises Invalid if that one had another body."""
         async with self._database.connection() as connection:
             before = await accepted.find(connection, namespace, actor.uid, once.message_id)
             if before is None:
@@ -264,9 +268,10 @@ class Jobs:
     async def cancel(
         self, actor: Actor, kind: Kind, namespace: str, name: str, check: Callable[[StoredJob], None], *, dry_run: bool = False
     ) -> uuid.UUID:
-        """Ends a job that has not ended, as ``error``; drops one that has from history. NotFound when there is none.
+        """Cancel a job, and return its uid.
 
-        ``check`` raises where it is not the job that is meant: then nothing is done.
+        A job in progress ends as ``error``; one that has ended is deleted from history. ``check`` raises if it is not the requested job,
+        which rolls everything back. Raises NotFound.
         """
         async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
             await resources.lock(connection)
@@ -280,7 +285,7 @@ class Jobs:
     async def cancel_many(
         self, actor: Actor, kind: Kind, namespace: str, chosen: Callable[[StoredJob], bool], *, dry_run: bool = False
     ) -> int:
-        """The same with all jobs that are ``chosen``, or with none; answers how many. BadRequest where they are too many."""
+        """Cancel all ``chosen`` jobs, or none of them, as ``cancel`` does, and return their number. Raises BadRequest for too many."""
         wakeups: list[Wakeup] = []
         async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
             await resources.lock(connection)
@@ -305,12 +310,12 @@ class Jobs:
         return job, wakeups
 
     async def by_uid(self, namespace: str, repository: str, uid: uuid.UUID) -> StoredJob:
-        """A job of a repository, also after it has left the queue; NotFound when there is none, or no such repository."""
+        """Return a job of a repository, also after it has ended. Raises NotFound for an unknown job or repository."""
         async with self._database.connection() as connection:
             return await jobs.get_of_repository(connection, await resources.get(connection, REPOSITORY, namespace, repository), uid)
 
     async def of_repository(self, namespace: str, repository: str, *, limit: int) -> Sequence[StoredJob]:
-        """Jobs of a repository, the newest first; NotFound when there is no such repository."""
+        """Return up to ``limit`` jobs of a repository, the newest first. Raises NotFound for an unknown repository."""
         async with self._database.connection() as connection:
             return await jobs.recent(connection, await resources.get(connection, REPOSITORY, namespace, repository), limit=limit)
 
@@ -330,32 +335,32 @@ async def _chosen(connection: Connection, kind: Kind, namespace: str, chosen: Ca
         after = page.after
         if len(found) > MOST_CANCELLED:
             raise BadRequest(
-                f"more than {MOST_CANCELLED} {kind.plural} are selected, the most that are removed at once; select fewer of them"
+                f"more than {MOST_CANCELLED} {kind.plural} are selected, the most that one request removes; select fewer of them"
             )
     return found
 
 
 def _events(actor: Actor, kind: Kind, submitted: Sequence[StoredJob]) -> Sequence[audit.Event]:
-    """One for each job, also where it was pending already: somebody asked for it."""
+    """Return an audit event for each job, also for one that was pending already, since it was requested again."""
     action, distinct = event_of(kind, "create"), {job.name: job for job in submitted}
     return [
-        audit.Event(actor, action, subject_of(kind, name), status=202, details=_told(job), org_id=actor.org_id)
+        audit.Event(actor, action, subject_of(kind, name), status=202, details=_audit_details(job), org_id=actor.org_id)
         for name, job in distinct.items()
     ]
 
 
-def _told_of(job: NewJob, metadata: submissions.Metadata) -> NewJob:
-    """Return the job with what its submitter says of it. The labels that name its repository are the server's own."""
+def _with_metadata(job: NewJob, metadata: submissions.Metadata) -> NewJob:
+    """Return the job with its submitter's metadata. Labels of the server, which name the repository, have precedence."""
     labels = {**metadata.labels, **job.labels}
     return replace(job, name=metadata.name or job.name, labels=labels, annotations=metadata.annotations)
 
 
-def _told(job: StoredJob) -> Mapping[str, str]:
+def _audit_details(job: StoredJob) -> Mapping[str, str]:
     return {} if job.repository is None else {"repository": job.repository, "action": job.action}
 
 
 def _check(specs: Sequence[JobSpec], repositories: Mapping[str, _Repository], *, is_list: bool, is_plan: bool = False) -> None:
-    """Raise Invalid unless every spec names a repository that takes its action; NotFound where a single one names none.
+    """Raise Invalid unless every spec names a repository that accepts its action; NotFound for a single spec without repository.
 
     A plan of a sync is allowed before syncs are enabled.
     """

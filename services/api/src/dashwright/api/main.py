@@ -25,7 +25,7 @@ from dashwright.api.classic.folders import Folders
 from dashwright.api.classic.library_elements import LibraryElements
 from dashwright.api.classic.routes import access_rules, annotations, dashboards, folders, home, library_elements, search, versions
 from dashwright.api.data_sources import DataSources
-from dashwright.api.housekeeping import CLEAN_SECONDS, Cleaning
+from dashwright.api.housekeeping import CLEAN_SECONDS, Cleaner
 from dashwright.api.http.addresses import Addresses
 from dashwright.api.http.origins import OriginPolicy
 from dashwright.api.http.response import SAFE_HEADERS
@@ -123,7 +123,7 @@ class Gateway:
         self._rpc = RpcClient(broker, signer)
         self._relay = Relay(database, broker, signer)
         probe = RepositoryHealthClient(broker, self._rpc, clock)
-        cleaning = Cleaning(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
+        cleaning = Cleaner(database, clock, expired_token_days=settings.expired_token_days, audit_days=settings.audit_days)
         events = LastEvents(database)
         flushes = {"last_used": self.authentication.last_used.flush, "refusals": refusals.flush, "last_events": events.flush}
         self._chores = [

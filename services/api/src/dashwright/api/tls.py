@@ -1,4 +1,4 @@
-"""The certificate that the gateway shows: one that was given, or one of its own making."""
+"""The gateway's TLS certificate: a given one, or a self-signed one."""
 
 import os
 import socket
@@ -23,22 +23,22 @@ PAIR, CERTIFICATE = "pair.pem", "certificate.pem"
 
 _LIFE = timedelta(days=825)
 _RENEWED_BEFORE = timedelta(days=30)
-_EVERYWHERE = ("0.0.0.0", "::")  # noqa: S104
+_ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
 
 def context_of(settings: Settings, now: datetime) -> ssl.SSLContext | None:
-    """What the listener speaks TLS with; None where it does not. Raises SettingsError for files that cannot be used."""
+    """Return the TLS context of the listener, or None without TLS. Raises SettingsError for unusable files."""
     if settings.tls:
         return _self_signed(settings, now)
     if settings.tls_cert is None or settings.tls_key is None:
         return None
     try:
-        return _loaded(settings.tls_cert, settings.tls_key)
+        return _context_with(settings.tls_cert, settings.tls_key)
     except (OSError, ssl.SSLError) as error:
         raise SettingsError(f"DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY cannot be used: {error}") from error
 
 
-def _loaded(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
+def _context_with(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(certificate, key)
     return context
@@ -47,35 +47,35 @@ def _loaded(certificate: Path, key: Path | None = None) -> ssl.SSLContext:
 def _self_signed(settings: Settings, now: datetime) -> ssl.SSLContext:
     folder = settings.data_dir / "tls"
     try:
-        return _loaded(_kept(folder, _names(settings.http_host), now))
+        return _context_with(_stored_pair(folder, _names(settings.http_host), now))
     except (OSError, ValueError, ssl.SSLError) as error:
         advice = f"remove {folder} to have new ones made, or give DASHWRIGHT_TLS_CERT and DASHWRIGHT_TLS_KEY"
         raise SettingsError(f"the certificate and key in {folder} can be neither used nor made: {error}; {advice}") from error
 
 
 def _names(host: str) -> list[str]:
-    """What clients on this machine and, where it listens to them, on others call the gateway."""
-    outside = socket.gethostname() if host in _EVERYWHERE else host
+    """Return the names and addresses of the gateway for clients on this machine and, if it listens to them, on others."""
+    outside = socket.gethostname() if host in _ALL_INTERFACES else host
     return sorted({"localhost", "127.0.0.1", "::1", outside})
 
 
-def _kept(folder: Path, names: list[str], now: datetime) -> Path:
-    """The pair in ``folder``; makes it where there is none, or one for other names, or one that soon ends or may sign others."""
+def _stored_pair(folder: Path, names: list[str], now: datetime) -> Path:
+    """Return the pair in ``folder``. A missing one is created; one for other names, near expiry or of an authority is replaced."""
     pair = folder / PAIR
     if not pair.exists() or not _serves(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        key, certificate = _made(names, now)
+        key, certificate = _created(names, now)
         _replace(folder / CERTIFICATE, certificate)
         _replace(pair, key + certificate)
-        log.info("certificate_made", file=str(folder / CERTIFICATE), names=names)
+        log.info("certificate_created", file=str(folder / CERTIFICATE), names=names)
     return pair
 
 
 def _serves(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:
-    shown = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    listed = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     is_authority = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
     is_lasting = certificate.not_valid_after_utc - now > _RENEWED_BEFORE
-    return set(shown) == set(_alternatives(names)) and is_lasting and not is_authority
+    return set(listed) == set(_alternatives(names)) and is_lasting and not is_authority
 
 
 def _alternatives(names: list[str]) -> list[x509.GeneralName]:
@@ -90,10 +90,10 @@ def _address(name: str) -> IPv4Address | IPv6Address | None:
         return None
 
 
-def _made(names: list[str], now: datetime) -> tuple[bytes, bytes]:
-    """A new key and its own certificate, as PEM. Clients may name it as the authority they trust, which is one for these names alone.
+def _created(names: list[str], now: datetime) -> tuple[bytes, bytes]:
+    """Return a new key and its self-signed certificate, as PEM. Clients can trust it as an authority, which is for these names only.
 
-    It says nothing of the key's usage: some clients take none for self-signed whose key may not sign certificates.
+    The certificate does not restrict the key's usage: some clients reject a self-signed one whose key may not sign certificates.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key()
@@ -111,7 +111,7 @@ def _made(names: list[str], now: datetime) -> tuple[bytes, bytes]:
 
 
 def _replace(file: Path, content: bytes) -> None:
-    """Whole or not at all, and for the owner's eyes only."""
+    """Replace a file atomically; only its owner may read it."""
     handle, unfinished = tempfile.mkstemp(prefix=f"{file.name}.", dir=file.parent)
     with os.fdopen(handle, "wb") as opened:
         opened.write(content)

@@ -1,1 +1,1 @@
-"""Use cases on those who hold rights: each checks what the rules say, changes rows in one transaction, and puts it on record there."""
+"""Use cases on holders of rights: each checks the rules, changes rows and records an audit event in one transaction."""

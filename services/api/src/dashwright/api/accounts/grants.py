@@ -1,4 +1,4 @@
-"""Explicit grants: who holds what beside their role. Nobody gives what they do not hold themselves."""
+"""Explicit grants of permissions, in addition to roles. A caller can only grant permissions that they have."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,22 +18,25 @@ UPDATE: Final = "permission.update"
 
 
 class Grants:
+    """Changes to the grants of accounts."""
+
     def __init__(self, rights: Rights) -> None:
         self._rights = rights
 
     async def replace(
         self, actor: Actor, caller: Identity, holder: str, account_id: int, org_id: int, wanted: Sequence[Grant], *, unknown: NotFound
     ) -> None:
-        """Makes these the account's only grants in an organization (0: everywhere and globally). ``caller`` is seen from there.
+        """Replace the account's grants in an organization (0: everywhere and globally).
 
-        Raises Forbidden naming the first grant, given or taken away, that the caller does not hold, ``unknown``, and BadRequest for a
-        data source that is named by number or name and is not there: kept is its uid, whatever it is called later. Rows that grant
-        nothing, because nobody knows their action, may be taken away by all. ``holder`` is the account as the audit names it.
+        ``caller`` is the caller as a member of that organization, ``holder`` the account as the audit names it. A data source given by
+        id or name is stored by its uid, which survives renaming. Raises ``unknown`` for an unknown account, Forbidden with the
+        first added or removed grant that the caller does not have, and BadRequest for an unknown data source.
         """
         async with self._rights.changing(f"user:{account_id}") as connection:
             if not await grants.lock(connection, account_id, org_id):
                 raise unknown
             wanted = sorted({await _by_uid(connection, org_id, grant) for grant in wanted})
+            # Stored grants of unknown actions permit nothing, so any caller may remove them.
             before = {Grant(*pair) for pair in await grants.of_account(connection, account_id, org_id) if pair[0] in KNOWN}
             if refused := not_assignable(caller, sorted(before.symmetric_difference(wanted))):
                 action, scope = refused[0]

@@ -1,4 +1,4 @@
-"""Members of organizations: added, given another role, removed. An organization that has an Admin never loses its last one here."""
+"""Use cases on members of organizations. An organization with an Admin never loses its last one by them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ REMOVE: Final = "org.user.remove"
 
 
 class Members:
-    """``caller`` is always the caller as the organization in question sees them."""
+    """Changes to the members of organizations. ``caller`` is always the caller as a member of that organization."""
 
     def __init__(self, database: Database, rights: Rights, rules: QuotaRules) -> None:
         self._database = database
@@ -29,7 +29,7 @@ class Members:
         self._rules = rules
 
     async def add(self, actor: Actor, caller: Identity, org_id: int, login_or_email: str, role: Role) -> int:
-        """Answers the user's id.
+        """Add a user, and return their id.
 
         Raises Forbidden for a role above the caller's, NotFound for an unknown user or organization, AlreadyExists for a member, and
         QuotaReached.
@@ -56,8 +56,10 @@ class Members:
         return person.id
 
     async def change_role(self, actor: Actor, caller: Identity, org_id: int, user_id: int, role: Role) -> None:
-        """Raises Forbidden where the new role or the present one is above the caller's, NotFound for who is no member, and BadRequest for
-        the last Admin.
+        """Change the role of a member.
+
+        Raises Forbidden if the new or the current role is above the caller's, NotFound if the user is not a member, and BadRequest
+        for the last Admin.
         """
         _check_role(caller, role)
         async with self._lowering(caller, org_id, user_id) as (connection, before):
@@ -68,9 +70,10 @@ class Members:
             await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=org_id, details=details)
 
     async def remove(self, actor: Actor, caller: Identity, org_id: int, user_id: int) -> None:
-        """The user stays, also without any organization.
+        """Remove a member. The user is kept, even without any organization.
 
-        Raises Forbidden for a member with a role above the caller's, NotFound for who is no member, and BadRequest for the last Admin.
+        Raises Forbidden if the member's role is above the caller's, NotFound if the user is not a member, and BadRequest for the last
+        Admin.
         """
         async with self._lowering(caller, org_id, user_id) as (connection, before):
             if before is Role.ADMIN and await members.is_only_admin(connection, org_id, user_id):
@@ -80,8 +83,9 @@ class Members:
 
     @asynccontextmanager
     async def _lowering(self, caller: Identity, org_id: int, user_id: int) -> AsyncIterator[tuple[Connection, Role]]:
-        """A transaction about a member, with their role, that is the only one to take admins away. Raises Forbidden and NotFound."""
+        """Open a transaction that changes a member, and yield it with their role. Raises Forbidden and NotFound."""
         async with self._rights.changing(f"user:{user_id}") as connection:
+            # Two concurrent transactions could otherwise remove the last two Admins, each relying on the other one.
             await members.lock_admins(connection)
             role = await members.role(connection, org_id, user_id)
             if role is None:
@@ -91,6 +95,7 @@ class Members:
 
 
 def user_not_found() -> NotFound:
+    """Return the error for an unknown user."""
     return NotFound("User not found")
 
 

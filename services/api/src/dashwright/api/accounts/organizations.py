@@ -1,4 +1,4 @@
-"""Organizations: made, renamed, moved, and removed with everything that belongs to them."""
+"""Use cases on organizations: creating, renaming, changing the address, and removing with everything that belongs to them."""
 
 from typing import Final
 
@@ -19,12 +19,17 @@ _NAME_TAKEN: Final = "Organization name taken"
 
 
 class Organizations:
+    """Changes to organizations."""
+
     def __init__(self, rights: Rights, rules: QuotaRules) -> None:
         self._rights = rights
         self._rules = rules
 
     async def create(self, actor: Actor, caller: Identity, name: str) -> int:
-        """Answers the id. A user who creates one is its Admin. Raises AlreadyExists for a name that is taken, and QuotaReached."""
+        """Create an organization and return its id. A user who creates one becomes its Admin.
+
+        Raises AlreadyExists for a name that is in use, and QuotaReached.
+        """
         is_user = caller.kind is Caller.USER
         claims = [quotas.Claim(Scope.GLOBAL, 0, "org")]
         if is_user:
@@ -39,28 +44,31 @@ class Organizations:
         return org_id
 
     async def rename(self, actor: Actor, org_id: int, name: str) -> None:
-        """Raises NotFound, and BadRequest for a name that is taken."""
+        """Change the name. Raises NotFound, and BadRequest for a name that is in use."""
         async with self._rights.changing() as connection:
             if not await orgs.rename(connection, org_id, name, taken=BadRequest(_NAME_TAKEN)):
                 raise not_found()
             await audit.record(connection, actor, UPDATE, f"org:{org_id}", org_id=org_id, details={"name": name})
 
     async def move(self, actor: Actor, org_id: int, address: orgs.Address) -> None:
-        """Replaces the address. Raises NotFound."""
+        """Replace the postal address. Raises NotFound."""
         async with self._rights.changing() as connection:
             if not await orgs.move(connection, org_id, address):
                 raise not_found()
             await audit.record(connection, actor, MOVE, f"org:{org_id}", org_id=org_id)
 
     async def remove(self, actor: Actor, org_id: int) -> None:
-        """Raises NotFound. What runs in its name ends without writing anything more; people stay."""
+        """Remove an organization with its objects and jobs. Running jobs end without further writes; users are kept.
+
+        Raises NotFound.
+        """
         gone = NotFound("Failed to delete organization. ID not found")
         async with self._rights.changing(f"org:{org_id}") as connection:
             found = await orgs.get(connection, org_id)
             if found is None:
                 raise gone
             removed = await _empty(connection, namespace_of(org_id))
-            await members.lock_admins(connection)  # who deletes a user takes the same rows in another order
+            await members.lock_admins(connection)  # Deleting a user locks the same rows in another order: a deadlock without this.
             if not await orgs.delete(connection, org_id):
                 raise gone
             details = {"name": found.name, "objects": removed}
@@ -68,11 +76,15 @@ class Organizations:
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown organization."""
     return NotFound("Organization not found")
 
 
 async def _empty(connection: Connection, namespace: str) -> int:
-    """Removes the objects and jobs of a namespace; watchers hear of each. Without its lease no worker writes any more."""
+    """Remove the objects and jobs of a namespace, and return the number of objects. Watchers are notified of each.
+
+    A worker whose job was removed has lost its lease, so it writes nothing more.
+    """
     await resources.lock(connection)
     await jobs.lock(connection)
     await jobs.delete_namespace(connection, namespace)

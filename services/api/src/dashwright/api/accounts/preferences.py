@@ -1,4 +1,4 @@
-"""Preferences: replaced or changed, once what they name is known to exist."""
+"""Changes of preferences, after a check that the dashboard, theme and time zone in them exist."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,24 +15,25 @@ from dashwright.common.kinds.registry import DASHBOARD
 UPDATE: Final = "preferences.update"
 
 THEMES: Final = frozenset({"light", "dark", "system"})
-_ANYWHERE: Final = frozenset({"utc", "browser"})
+_SPECIAL_ZONES: Final = frozenset({"utc", "browser"})
 _EXTRA: Final = ("language", "queryHistory", "navbar")
 
 
 class PreferenceChanges:
-    """Changes of the preferences of users, teams and organizations.
-
-    ``timezones`` returns the names of IANA's time zones, and may read files; where it returns none, any name is taken.
-    """
+    """Changes of the preferences of users, teams and organizations."""
 
     def __init__(self, database: Database, timezones: Callable[[], frozenset[str]]) -> None:
+        """Create the use cases.
+
+        ``timezones`` returns the names of IANA's time zones, and may read files. If it returns an empty set, any name is accepted.
+        """
         self._database = database
         self._timezones = timezones
 
     async def put(self, actor: Actor, owner: PreferencesOwner, given: Mapping[str, Any], *, keep: bool) -> None:
-        """Sets what was ``given``, by the names of the API; an empty text takes a choice back. ``keep``: what was not given stays.
+        """Set the ``given`` preferences, by their names in the API; an empty text resets one. ``keep`` the others, or reset them.
 
-        Raises BadRequest for a theme or time zone that is none, and NotFound for a dashboard or team that does not exist.
+        Raises BadRequest for an unknown theme or time zone, and NotFound for an unknown dashboard or team.
         """
         await self._check(given)
         async with self._database.transaction() as connection:
@@ -57,14 +58,14 @@ class PreferenceChanges:
         if given.get("theme") and given["theme"] not in THEMES:
             raise BadRequest("Invalid theme")
         zone = given.get("timezone")
-        if zone and zone not in _ANYWHERE:
+        if zone and zone not in _SPECIAL_ZONES:
             known = await asyncio.to_thread(self._timezones)
             if known and zone not in known:
                 raise BadRequest("Invalid timezone")
 
 
 async def _home(connection: Connection, org_id: int, given: Mapping[str, Any], before: str | None) -> str | None:
-    """The uid of the home dashboard. A uid wins over a number, and 0 is no dashboard."""
+    """Return the uid of the home dashboard. A uid has precedence over a number; 0 means that there is no home dashboard."""
     if "homeDashboardUID" in given:
         uid: str = given["homeDashboardUID"]
         if uid and not await preferences.dashboard_exists(connection, org_id, uid):

@@ -1,4 +1,4 @@
-"""The one way to change who may do what: in a transaction, and forgotten here before anybody is answered."""
+"""Transactions that change rights, with the invalidation of cached identities."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from dashwright.common.database.pool import Connection, Database
 
 
 class Rights:
-    """Triggers tell the other gateways at the commit; this one must not answer before it has forgotten, too."""
+    """Changes of rights. Every use case that changes what a caller may do uses ``changing``."""
 
     def __init__(self, database: Database, identities: IdentityInvalidation) -> None:
         self._database = database
@@ -16,10 +16,12 @@ class Rights:
 
     @asynccontextmanager
     async def changing(self, *subjects: str) -> AsyncIterator[Connection]:
-        """A transaction about ``user:5`` or ``org:2``. They are forgotten however it ends: a commit that was lost may have happened."""
+        """Open a transaction that changes the rights of subjects such as ``user:5`` or ``org:2``, and yield it."""
         try:
             async with self._database.transaction() as connection:
                 yield connection
         finally:
+            # Triggers notify the other gateways at the commit; this one must invalidate before it responds. Also after a failure:
+            # the commit may have happened although its confirmation was lost.
             for subject in subjects:
                 self._identities.forget(subject)

@@ -1,6 +1,6 @@
-"""Service accounts and their tokens: made, changed, removed, and legacy keys moved over to them.
+"""Use cases on service accounts and their tokens, and the migration of legacy keys to them.
 
-Who gets hold of an account acts with all its rights, so nobody gets hold of one that may do more than they may themselves.
+A caller with a token of an account can act as that account. Changing an account and adding tokens therefore need all its permissions.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from dashwright.api.accounts.standing_in import require_cover
+from dashwright.api.accounts.impersonation import require_cover
 from dashwright.api.auth import key_material
 from dashwright.api.auth.hashing import KeyHashes
 from dashwright.api.auth.identity_cache import IdentityInvalidation
@@ -41,12 +41,12 @@ LONGEST_NAME: Final = 190
 """Characters of a name."""
 
 _SUFFIXES: Final = 1000
-"""How many logins are tried for one name, should people have taken them."""
+"""Logins that are tried for one name, since users may have some of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceAccountChanges:
-    """What shall become of a service account; None leaves it as it is."""
+    """Changes to a service account; None keeps the current value."""
 
     name: str | None = None
     role: str | None = None
@@ -55,22 +55,25 @@ class ServiceAccountChanges:
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A token as it is asked for. 0 seconds to live are for ever."""
+    """A request for a token."""
 
     name: str
-    seconds_to_live: int = 0
+    seconds_to_live: int = 0  #: 0: the token does not expire.
 
 
 @dataclass(frozen=True, slots=True)
 class KeyMigration:
-    """How many keys there were, and the names of those nobody could be made for, by the number of the key."""
+    """The result of migrating legacy keys."""
 
-    total: int
-    failed: dict[int, str]
+    total: int  #: Keys to migrate.
+    failed: dict[int, str]  #: Names of keys for which no account could be created, by id.
 
 
 class ServiceAccounts:
-    """All calls answer after their change is committed and, here, forgotten by whoever remembered callers. Unavailable from any."""
+    """Changes to service accounts. Methods return after their change is committed and cached identities are invalidated.
+
+    All of them raise Unavailable.
+    """
 
     def __init__(
         self,
@@ -89,9 +92,9 @@ class ServiceAccounts:
         self._clock = clock
 
     async def create(self, actor: Actor, caller: Identity, wanted: ServiceAccountChanges) -> StoredServiceAccount:
-        """A new account in the caller's organization; without a role it is Viewer.
+        """Create an account in the caller's organization, by default with the role Viewer, and return it.
 
-        Raises BadRequest where it has no good name, an unknown role, or a name that is taken, Forbidden for a role above the caller's.
+        Raises BadRequest for an invalid name, an unknown role or a name in use, and Forbidden for a role above the caller's.
         """
         name = _checked_name(wanted.name or "")
         role = _checked_role(caller, Role.VIEWER if wanted.role is None else wanted.role)
@@ -99,12 +102,12 @@ class ServiceAccounts:
             account_id = await self._make(connection, actor.org_id, name, role, is_disabled=bool(wanted.is_disabled))
             details = {"name": name, "role": role.value}
             await audit.record(connection, actor, CREATE, _object(account_id), org_id=actor.org_id, status=201, details=details)
-            account = await _found(connection, actor.org_id, account_id)
-        log.info("service_account_made", id=account_id)
+            account = await _get(connection, actor.org_id, account_id)
+        log.info("service_account_created", id=account_id)
         return account
 
     async def change(self, actor: Actor, caller: Identity, account_id: int, wanted: ServiceAccountChanges) -> StoredServiceAccount:
-        """The account afterwards. Raises NotFound, what ``create`` raises, and Forbidden for who may do more than the caller."""
+        """Change an account and return it. Raises NotFound, what ``create`` raises, and Forbidden if it may do more than the caller."""
         name = None if wanted.name is None else _checked_name(wanted.name)
         async with self._changing(f"user:{account_id}") as connection:
             if name is not None:
@@ -120,10 +123,10 @@ class ServiceAccounts:
             given = {"name": name, "role": role and role.value, "isDisabled": wanted.is_disabled}
             details = {member: value for member, value in given.items() if value is not None}
             await audit.record(connection, actor, UPDATE, _object(account_id), org_id=actor.org_id, details=details)
-            return await _found(connection, actor.org_id, account_id)
+            return await _get(connection, actor.org_id, account_id)
 
     async def remove(self, actor: Actor, account_id: int) -> None:
-        """The account and all that is its own: tokens, membership, grants, teams, stars, preferences, quotas. Raises NotFound."""
+        """Remove an account with its tokens, membership, grants, teams, stars, preferences and quotas. Raises NotFound."""
         async with self._changing(f"user:{account_id}") as connection:
             name = await service_accounts.delete(connection, actor.org_id, account_id)
             if name is None:
@@ -131,10 +134,10 @@ class ServiceAccounts:
             await audit.record(connection, actor, DELETE, _object(account_id), org_id=actor.org_id, details={"name": name})
 
     async def add_token(self, actor: Actor, caller: Identity, account_id: int, wanted: TokenRequest) -> tuple[int, str]:
-        """The new token's number, and the text that its holder sends: it is told here and nowhere again.
+        """Create a token, and return its id and its text, which is not stored and so returned only here.
 
-        Raises NotFound for an unknown account, Forbidden for one that may do more than the caller, BadRequest for a life that is
-        not allowed or a name that the organization has already, QuotaReached, and TooManyRequests.
+        Raises NotFound for an unknown account, Forbidden for one that may do more than the caller, BadRequest for an invalid life or a
+        name in use, QuotaReached, and TooManyRequests.
         """
         name = _checked_name(wanted.name)
         text = key_material.new_token()
@@ -142,13 +145,13 @@ class ServiceAccounts:
         assert material is not None
         hashed = await self._hashes.stored(material.secret, material.salt)
         async with self._database.transaction() as connection:
-            account = await _found(connection, actor.org_id, account_id)
+            account = await _get(connection, actor.org_id, account_id)
             await _check_rights(connection, caller, account_id, account.role)
             ends = token_end(wanted.seconds_to_live, int(self._clock.seconds()), self._life_limits)
             claims = [Claim(Scope.ORG, actor.org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key")]
             await quotas.reserve(connection, self._quota_rules, *claims)
             role = await service_accounts.hold_role(connection, actor.org_id, account_id)
-            if role is None:  # it went while this one waited for its place
+            if role is None:  # The account was removed while this transaction waited for the quota.
                 raise unknown_account()
             new = keys.TokenRecord(name, hashed, role, ends, created_by=actor.uid)
             token_id = await keys.insert_token(connection, actor.org_id, account_id, new)
@@ -160,9 +163,9 @@ class ServiceAccounts:
         return token_id, text
 
     async def remove_token(self, actor: Actor, account_id: int, token_id: int) -> None:
-        """Raises NotFound for an unknown account or token. Who came with the token is unknown from now on."""
+        """Remove a token; callers with it are refused from now on. Raises NotFound for an unknown account or token."""
         async with self._changing(f"key:{token_id}") as connection:
-            await _found(connection, actor.org_id, account_id)
+            await _get(connection, actor.org_id, account_id)
             name = await keys.delete_token(connection, actor.org_id, account_id, token_id)
             if name is None:
                 raise NotFound("service account token not found", message_id="serviceaccounts.ErrTokenNotFound")
@@ -170,10 +173,9 @@ class ServiceAccounts:
             await audit.record(connection, actor, REMOVE_TOKEN, _object(account_id), org_id=actor.org_id, details=details)
 
     async def migrate(self, actor: Actor, caller: Identity, key_id: int | None = None) -> KeyMigration:
-        """Gives each legacy key of the organization, expired ones too, a service account of its own; with ``key_id`` only that key.
+        """Create a service account for each legacy key of the organization, including expired ones; with ``key_id`` only for that key.
 
-        What the holders of the keys send stays valid. Raises NotFound where there is no legacy key ``key_id``, and Forbidden where a
-        key has a role above the caller's.
+        The keys remain valid. Raises NotFound for an unknown ``key_id``, and Forbidden if a key has a role above the caller's.
         """
         forgotten: list[str] = []
         try:
@@ -209,7 +211,7 @@ class ServiceAccounts:
         raise _taken()
 
     async def _move(self, connection: Connection, org_id: int, found: Sequence[StoredLegacyKey]) -> dict[int, int]:
-        """The accounts made, by the number of the key each was made for."""
+        """Create the accounts, and return their ids by the id of their key."""
         given: dict[int, int] = {}
         waiting = list(found)
         for number in range(1, _SUFFIXES):
@@ -227,7 +229,7 @@ class ServiceAccounts:
 
     @asynccontextmanager
     async def _changing(self, subject: str) -> AsyncIterator[Connection]:
-        """A transaction after which, whatever came of it, the subject is not remembered."""
+        """Open a transaction about a subject, and invalidate the subject's cached identities after it, also after a failure."""
         try:
             async with self._database.transaction() as connection:
                 yield connection
@@ -236,10 +238,11 @@ class ServiceAccounts:
 
 
 def unknown_account() -> NotFound:
+    """Return the error for an unknown service account."""
     return NotFound("service account not found", message_id="serviceaccounts.ErrNotFound")
 
 
-async def _found(connection: Connection, org_id: int, account_id: int) -> StoredServiceAccount:
+async def _get(connection: Connection, org_id: int, account_id: int) -> StoredServiceAccount:
     account = await service_accounts.find(connection, org_id, account_id)
     if account is None:
         raise unknown_account()
@@ -276,7 +279,7 @@ def _check_role(caller: Identity, role: Role) -> None:
 
 
 async def _check_rights(connection: Connection, caller: Identity, account_id: int, role: Role) -> None:
-    """Raises Forbidden where the account may do more than the caller."""
+    """Raise Forbidden if the account may do more than the caller."""
     _check_role(caller, role)
     await require_cover(connection, caller, account_id)
 

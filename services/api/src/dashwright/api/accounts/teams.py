@@ -1,9 +1,9 @@
-"""Teams: made, changed and removed, and who is in them. Rules of access name teams, so membership is part of who somebody is."""
+"""Use cases on teams and their members. Access rules name teams, so membership is part of a caller's identity."""
 
 from typing import Final
 
+from dashwright.api.accounts.impersonation import require_rules
 from dashwright.api.accounts.rights import Rights
-from dashwright.api.accounts.standing_in import require_rules
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, teams
 from dashwright.common.database.pool import Connection, Database
@@ -24,14 +24,17 @@ ADMIN: Final = 4
 
 
 class Teams:
-    """The changes to the teams of the actor's current organization."""
+    """Changes to the teams of the actor's current organization."""
 
     def __init__(self, database: Database, rights: Rights) -> None:
         self._database = database
         self._rights = rights
 
     async def create(self, actor: Actor, name: str, email: str, *, creator: int) -> tuple[int, str]:
-        """Answers number and uid. ``creator``, the number of a user, becomes an admin of the team; 0: nobody does. Raises AlreadyExists."""
+        """Create a team and return its id and uid. The user with the id ``creator`` (0: no user) becomes its admin.
+
+        Raises AlreadyExists for a name that is in use.
+        """
         taken = AlreadyExists("Team name taken")
         async with self._rights.changing(_subject(creator)) as connection:
             team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=taken)
@@ -41,7 +44,7 @@ class Teams:
         return team_id, uid
 
     async def change(self, actor: Actor, team_id: int, name: str | None, email: str | None) -> None:
-        """None leaves a member as it is. Raises NotFound, and BadRequest for a name that is taken."""
+        """Change the name or e-mail of a team; None keeps it. Raises NotFound, and BadRequest for a name that is in use."""
         async with self._database.transaction() as connection:
             if not await teams.change(connection, actor.org_id, team_id, name, email, taken=BadRequest("Team name taken")):
                 raise not_found()
@@ -50,7 +53,7 @@ class Teams:
             await audit.record(connection, actor, UPDATE, _object(team_id), org_id=actor.org_id, details=details)
 
     async def remove(self, actor: Actor, team_id: int) -> None:
-        """Raises NotFound."""
+        """Remove a team. Raises NotFound."""
         async with self._rights.changing(f"org:{actor.org_id}") as connection:
             name = await teams.delete(connection, actor.org_id, team_id)
             if name is None:
@@ -58,13 +61,15 @@ class Teams:
             await audit.record(connection, actor, DELETE, _object(team_id), org_id=actor.org_id, details={"name": name})
 
     async def add_member(self, actor: Actor, caller: Identity, team_id: int, user_id: int, permission: int) -> None:
-        """Raise NotFound for an unknown team or a user outside the organization, and BadRequest for a member.
+        """Add a user to a team.
 
-        Raises Forbidden where the caller could see more by it (``require_rules``).
+        Raises NotFound for an unknown team or a user outside the organization, BadRequest for a member, and Forbidden if the caller
+        would get access that they may not set (``require_rules``).
         """
         taken = BadRequest("User is already added to this team")
         async with self._rights.changing(_subject(user_id)) as connection:
             await _hold(connection, actor.org_id, team_id)
+            # A caller who may set passwords could log in as the new member, and so gain the team's access.
             if caller.user_id == user_id or caller.holds(_ACTS_FOR_OTHERS):
                 await require_rules(connection, caller, team_id)
             if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=taken):
@@ -73,7 +78,7 @@ class Teams:
             await audit.record(connection, actor, ADD_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
 
     async def change_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
-        """Raises NotFound."""
+        """Change the permission of a member. Raises NotFound."""
         async with self._database.transaction() as connection:
             await _hold(connection, actor.org_id, team_id)
             if not await teams.set_permission(connection, team_id, user_id, permission):
@@ -82,7 +87,7 @@ class Teams:
             await audit.record(connection, actor, UPDATE_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
 
     async def remove_member(self, actor: Actor, team_id: int, user_id: int) -> None:
-        """Raises NotFound."""
+        """Remove a member. Raises NotFound."""
         async with self._rights.changing(_subject(user_id)) as connection:
             await _hold(connection, actor.org_id, team_id)
             if not await teams.delete_member(connection, team_id, user_id):
@@ -91,6 +96,7 @@ class Teams:
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown team."""
     return NotFound("Team not found")
 
 

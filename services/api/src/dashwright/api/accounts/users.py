@@ -1,7 +1,7 @@
-"""Users: made, changed, disabled, removed. The server never loses its last server admin here, nor an organization its last Admin.
+"""Use cases on users. The server never loses its last server admin by them, nor an organization its last Admin.
 
-Who may act as somebody else, by a password of their choice, may do themselves all that the other may. Server admins are made and
-changed by those only who may do all that server admins may.
+A caller who sets a user's password can act as that user, and so needs all of the user's permissions. Making and changing server
+admins needs all permissions of a server admin.
 """
 
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from dashwright.api.accounts.impersonation import require_all, require_cover
 from dashwright.api.accounts.rights import Rights
-from dashwright.api.accounts.standing_in import require_all, require_cover
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.domain.actor import Actor
 from dashwright.api.stores import audit, members, orgs, persons
@@ -34,6 +34,8 @@ SWITCH: Final = "user.org.switch"
 
 @dataclass(frozen=True, slots=True)
 class NewUser:
+    """The data of a user to create."""
+
     login: str
     email: str
     name: str
@@ -42,10 +44,10 @@ class NewUser:
 
 
 class Users:
-    """``user_id`` is always a person's; the number of a service account is nobody's.
+    """Changes to users. The id of a service account is unknown here.
 
-    ``caller`` is the caller as seen globally, or the user themselves. Forbidden is raised where the user may do more than they, and a call
-    would let them act as the user; and where the user is a server admin.
+    ``caller`` is the caller in the global view, or the user themselves. Methods raise Forbidden if they would let the caller act as
+    a user with more permissions, and for a server admin that the caller may not change.
     """
 
     def __init__(self, database: Database, rights: Rights, passwords: Passwords, rules: QuotaRules, policy: PasswordPolicy) -> None:
@@ -62,12 +64,12 @@ class Users:
         if len(password.encode()) > LONGEST_PASSWORD:
             raise BadRequest(f"New password is longer than {LONGEST_PASSWORD} bytes")
         if self._policy.is_common(password, *names):
-            raise BadRequest("New password is one of those that are guessed first; choose one that nobody else uses")
+            raise BadRequest("New password is too common; choose one that is harder to guess")
 
     async def create(self, actor: Actor, wanted: NewUser) -> tuple[int, str]:
-        """Answers (id, uid); the user is Viewer in ``org_id``.
+        """Create a user who is a Viewer in ``org_id``, and return their id and uid.
 
-        Raises BadRequest for an unknown organization, PreconditionFailed where login or e-mail are somebody's, and QuotaReached.
+        Raises BadRequest for an unknown organization, PreconditionFailed for a login or e-mail in use, and QuotaReached.
         """
         hashed = await self._passwords.hash(wanted.password)
         taken = PreconditionFailed(f"User with email '{wanted.email}' or username '{wanted.login}' already exists")
@@ -79,7 +81,7 @@ class Users:
             claims = (
                 quotas.Claim(Scope.GLOBAL, 0, "user"),
                 quotas.Claim(Scope.ORG, wanted.org_id, "org_user"),
-                quotas.Claim(Scope.USER, 0, "org_user"),  # of the user who has no number yet, and so only the default limit
+                quotas.Claim(Scope.USER, 0, "org_user"),  # The new user has no id yet, so only the default limit applies.
             )
             await quotas.reserve(connection, self._rules, *claims)
             await persons.lock_logins(connection)
@@ -102,14 +104,14 @@ class Users:
         return user_id, uid
 
     async def change(self, actor: Actor, caller: Identity, user_id: int, changes: persons.PersonChanges) -> None:
-        """Raises NotFound, and Conflict where the new login or e-mail are somebody else's."""
+        """Change a user. Raises NotFound, and Conflict for a login or e-mail in use."""
         taken = Conflict("Update would result in user login conflict")
         async with self._rights.changing(f"user:{user_id}") as connection:
             await persons.lock_logins(connection)
             before = await persons.get(connection, user_id)
             if before is None:
                 raise not_found()
-            await _check(connection, caller, before)
+            await _check_server_admin(connection, caller, before)
             login, email = changes.login or before.login, changes.email or before.email
             if await persons.is_taken(connection, login, email, but=user_id):
                 raise taken
@@ -118,25 +120,27 @@ class Users:
             await audit.record(connection, actor, UPDATE, f"user:{user_id}", org_id=None, details=details)
 
     async def set_password(self, actor: Actor, caller: Identity, user_id: int, password: str) -> None:
-        """Raises NotFound."""
+        """Set the password of a user. Raises NotFound."""
         hashed = await self._passwords.hash(password)
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await persons.set_password(connection, user_id, hashed):
                 raise not_found()
-            await _stand_in(connection, caller, user_id)  # the user's row is held by now, as who grants them something holds it
+            await _require_cover_of_other(
+                connection, caller, user_id
+            )  # Checked under the lock of the user's row, which granting takes, too.
             await audit.record(connection, actor, PASSWORD, f"user:{user_id}", org_id=None)
 
     async def fits(self, user_id: int, password: str) -> bool:
-        """Whether this is the user's password."""
+        """Return whether this is the user's password. Raises TooManyRequests."""
         async with self._database.connection() as connection:
             stored = await persons.password(connection, user_id)
         hashed, salt = stored or (None, None)
         return await self._passwords.verify(hashed, password, salt=salt)
 
     async def set_server_admin(self, actor: Actor, caller: Identity, user_id: int, *, is_admin: bool) -> None:
-        """Raises NotFound, and BadRequest for the last server admin."""
-        async with self._taking_away(caller, user_id) as connection:
-            await _stand_in(connection, caller, user_id)
+        """Make a user a server admin, or revoke that. Raises NotFound, and BadRequest for the last server admin."""
+        async with self._demoting(caller, user_id) as connection:
+            await _require_cover_of_other(connection, caller, user_id)
             if is_admin:
                 await require_all(connection, caller)
             elif await persons.is_only_server_admin(connection, user_id):
@@ -145,16 +149,16 @@ class Users:
             await audit.record(connection, actor, PERMISSIONS, f"user:{user_id}", org_id=None, details={"isGrafanaAdmin": is_admin})
 
     async def set_disabled(self, actor: Actor, caller: Identity, user_id: int, *, is_disabled: bool) -> None:
-        """Raises NotFound, and BadRequest for the last server admin."""
-        async with self._taking_away(caller, user_id) as connection:
+        """Disable or enable a user. Raises NotFound, and BadRequest for the last server admin."""
+        async with self._demoting(caller, user_id) as connection:
             if is_disabled and await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot disable last grafana admin")
             await persons.set_disabled(connection, user_id, is_disabled=is_disabled)
             await audit.record(connection, actor, DISABLE if is_disabled else ENABLE, f"user:{user_id}", org_id=None)
 
     async def remove(self, actor: Actor, caller: Identity, user_id: int) -> None:
-        """Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
-        async with self._taking_away(caller, user_id) as connection:
+        """Remove a user. Raises NotFound, and BadRequest for the last server admin and for the only Admin of an organization."""
+        async with self._demoting(caller, user_id) as connection:
             if await persons.is_only_server_admin(connection, user_id):
                 raise BadRequest("cannot delete last grafana admin")
             if (org := await members.only_admin_of(connection, user_id)) is not None:
@@ -165,43 +169,45 @@ class Users:
             await audit.record(connection, actor, DELETE, f"user:{user_id}", org_id=None, details=details)
 
     async def log_out(self, actor: Actor, caller: Identity, user_id: int) -> None:
-        """Every gateway looks at the user anew: there are no sessions to end. Raises NotFound."""
+        """Make every gateway authenticate the user again. There are no sessions that could end. Raises NotFound."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             if await persons.get(connection, user_id) is None:
                 raise not_found()
-            await _stand_in(connection, caller, user_id)
+            await _require_cover_of_other(connection, caller, user_id)
             await persons.notify_change(connection, user_id)
             await audit.record(connection, actor, LOGOUT, f"user:{user_id}", org_id=None)
 
     async def switch(self, actor: Actor, user_id: int, org_id: int) -> None:
-        """Changes the current organization. Raises Unauthorized for who is no member of it, unknown users and organizations included."""
+        """Change the current organization. Raises Unauthorized if the user is not a member of it, or either is unknown."""
         async with self._rights.changing(f"user:{user_id}") as connection:
             if not await persons.set_org(connection, user_id, org_id):
                 raise Unauthorized("Unauthorized")
             await audit.record(connection, actor, SWITCH, f"user:{user_id}", org_id=None, details={"org": org_id})
 
     @asynccontextmanager
-    async def _taking_away(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
-        """A transaction about a person that is the only one to take admins away. Raises NotFound."""
+    async def _demoting(self, caller: Identity, user_id: int) -> AsyncIterator[Connection]:
+        """Open a transaction that may remove an admin. Raises NotFound, and Forbidden for a server admin with more permissions."""
         async with self._rights.changing(f"user:{user_id}") as connection:
+            # Two concurrent transactions could otherwise remove the last two admins, each relying on the other one.
             await members.lock_admins(connection)
             person = await persons.get(connection, user_id)
             if person is None:
                 raise not_found()
-            await _check(connection, caller, person)
+            await _check_server_admin(connection, caller, person)
             yield connection
 
 
 def not_found() -> NotFound:
+    """Return the error for an unknown user."""
     return NotFound("user not found")
 
 
-async def _check(connection: Connection, caller: Identity, person: persons.Person) -> None:
+async def _check_server_admin(connection: Connection, caller: Identity, person: persons.Person) -> None:
     if person.is_admin:
-        await _stand_in(connection, caller, person.id)
+        await _require_cover_of_other(connection, caller, person.id)
 
 
-async def _stand_in(connection: Connection, caller: Identity, user_id: int) -> None:
+async def _require_cover_of_other(connection: Connection, caller: Identity, user_id: int) -> None:
     if caller.kind is not Caller.USER or caller.user_id != user_id:
         await require_cover(connection, caller, user_id)
 

@@ -1,4 +1,4 @@
-"""Who may act for whom: whoever gets hold of an account acts with all its rights, and so may not get hold of one that may do more."""
+"""Checks before a caller gets control of an account: they could act as that account, so it may not have more rights than they do."""
 
 from typing import Final
 
@@ -14,9 +14,9 @@ _SETS_RULES: Final = f"{FOLDER.area}.permissions:write"
 
 
 async def require_cover(connection: Connection, caller: Identity, account_id: int) -> None:
-    """Raises Forbidden naming the first permission that the account holds, wherever that is, and the caller does not hold there.
+    """Raise Forbidden with the first permission that the account has in some organization and the caller does not have there.
 
-    Who is named in rules of access may see what others do not: whoever may set all rules covers them.
+    An account that access rules name may see more than its role permits. Controlling it needs the right to set all rules.
     """
     if caller.is_server_admin:
         return
@@ -27,7 +27,7 @@ async def require_cover(connection: Connection, caller: Identity, account_id: in
 
 
 async def require_rules(connection: Connection, caller: Identity, team_id: int) -> None:
-    """Raise Forbidden where rules of access name a team, and the caller may not set all rules in its organization."""
+    """Raise Forbidden if access rules name a team, and the caller may not set all rules in its organization."""
     if caller.is_server_admin or caller.may(_SETS_RULES):
         return
     if await access.names_team(connection, team_id):
@@ -35,13 +35,16 @@ async def require_rules(connection: Connection, caller: Identity, team_id: int) 
 
 
 async def require_all(connection: Connection, caller: Identity) -> None:
-    """Raises Forbidden naming the first permission that a server admin holds and the caller does not hold everywhere."""
+    """Raise Forbidden with the first permission that a server admin has and the caller does not have everywhere."""
     if not caller.is_server_admin:
         _require(await _reach(connection, caller), {0: permissions_of(Role.ADMIN, is_server_admin=True)})
 
 
 async def _reach(connection: Connection, caller: Identity) -> Reach:
-    """The caller is taken as seen already, where they were: a legacy key is no account, and has rights all the same."""
+    """Return the caller's permissions by organization.
+
+    Those of the current organization are taken from the identity: a legacy key has rights without having an account.
+    """
     return {**await users.reach(connection, caller.user_id), caller.org_id: caller.permissions}
 
 
