@@ -1,6 +1,6 @@
--- The database's roles: an owner, who migrates, and one for each service, which can neither change the schema nor become another role.
--- Runs before every migration, as the superuser; may run again at any time, also over a database that the superuser owned so far.
--- What each service may do with which table is granted by `dashwright migrate`.
+-- The database's roles: an owner for migrations, and a role for each service that can neither change the schema nor become another role.
+-- Run it before every migration, as the superuser. It can be repeated at any time, also on a database that the superuser still owns.
+-- `dashwright migrate` grants each service its rights on tables.
 
 \set ON_ERROR_STOP on
 \getenv owner POSTGRES_OWNER_PASSWORD

@@ -11,7 +11,7 @@ for update of s
 update data_source_secret set sealed = $3 where data_source_id = $1 and name = $2
 
 -- name: specs
--- Every generation of repositories with a token: the one in use, and those that can be looked at.
+-- Every generation of repositories with a token: the current one, and earlier ones that can be read.
 select h.uid as id, h.generation as part, r.namespace, r.name, h.spec as text, h.spec::jsonb #>> '{githost,encryptedToken}' as sealed
 from resource r join resource_history h using (uid)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and (h.uid, h.generation) > ($1::uuid, $2::bigint)
@@ -24,7 +24,7 @@ for update of h
 update resource_history set spec = $3 where uid = $1 and generation = $2
 
 -- name: statuses
--- Repositories with a webhook. $2 is not looked at: a repository has one status.
+-- Repositories with a webhook. $2 is not used, because a repository has one status.
 select uid as id, 0::bigint as part, namespace, name, status as text, status::jsonb #>> '{webhook,encryptedSecret}' as sealed
 from resource
 where api_group = 'provisioning.grafana.app' and resource = 'repositories' and uid > $1::uuid and $2::bigint is not null
@@ -37,7 +37,7 @@ for update
 update resource set status = $3 where uid = $1 and $2::bigint is not null
 
 -- name: hooks
--- What hooks were asked for by.
+-- The tokens that webhooks were requested with.
 select k.uid as id, 0::bigint as part, r.namespace, r.name, k.githost as text, k.githost::jsonb ->> 'encryptedToken' as sealed
 from repository_hook k join resource r using (uid)
 where k.uid > $1::uuid and $2::bigint is not null and k.githost::jsonb ->> 'encryptedToken' is not null
@@ -49,7 +49,7 @@ for update of k
 update repository_hook set githost = $3 where uid = $1 and $2::bigint is not null
 
 -- name: removals
--- What hooks are to be removed by.
+-- The tokens that webhooks are to be removed with.
 select id, 0::bigint as part, namespace, name, githost as text, githost::jsonb ->> 'encryptedToken' as sealed
 from hook_to_remove
 where id > $1::bigint and $2::bigint is not null and githost::jsonb ->> 'encryptedToken' is not null

@@ -1,5 +1,5 @@
 -- name: tree
--- The folders of a namespace and what they lie in, and the objects with rules of access of their own, which are null for the others.
+-- The folders of a namespace with their parents, and the objects with access rules of their own; the rules of others are null.
 with own as (
     select l.uid, l.resource, l.name,
            coalesce(array_agg(r.user_id) filter (where r.uid is not null), '{}') as users,
@@ -17,12 +17,12 @@ union all
 select resource, name, null, users, teams, roles, permissions from own where resource <> 'folders'
 
 -- name: find
--- What rules are set on, by name ($4) or number ($5).
+-- The object that rules are set on, by name ($4) or number ($5).
 select uid, name, folder, number, title from resource
 where namespace = $1 and api_group = $2 and resource = $3 and (name = $4 or number = $5)
 
 -- name: rules
--- The rules of the objects of one namespace that have lists of their own, named by kind ($2) and name ($3); one row of nulls for an empty list.
+-- The rules of objects with lists of their own, by kind ($2) and name ($3); one row of nulls for an empty list.
 select l.resource, l.name, r.user_id, u.uid as user_uid, u.login, u.email, coalesce(u.is_service_account, false) as is_service_account, r.team_id,
        t.uid as team_uid, t.name as team, r.role, r.permission, r.created
 from access_list l
@@ -34,7 +34,7 @@ where l.namespace = $1
 order by r.permission desc, r.role, lower(t.name), lower(u.login)
 
 -- name: namespaces_of
--- Where an account is named in rules of access, itself or by a team.
+-- The namespaces whose access rules name an account, directly or by a team.
 select distinct l.namespace from access_rule r join access_list l using (uid)
 where r.user_id = $1 or r.team_id in (select team_id from team_member where user_id = $1)
 
@@ -45,7 +45,7 @@ select exists (select from access_rule where team_id = $1)
 select uid from access_list where uid = any($1::uuid[])
 
 -- name: hold_members
--- Those of the users and service accounts that are in an organization; they stay until the transaction ends.
+-- Those users and service accounts that are members of an organization; the memberships are locked until the transaction ends.
 select user_id from org_user where org_id = $1 and user_id = any($2::bigint[]) order by user_id for key share
 
 -- name: hold_teams
@@ -56,7 +56,7 @@ insert into access_list (uid, namespace, resource, name) values ($1, $2, $3, $4)
 on conflict (uid) do update set updated = now()
 
 -- name: retire
--- Those that are not wanted any more, or not with this level.
+-- Deletes rules that are not requested, or not with this level.
 delete from access_rule r
 where uid = $1 and not exists (
     select from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
@@ -70,7 +70,7 @@ from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_
 on conflict do nothing
 
 -- name: note_change
--- Under the lock of objects: whoever goes on with a watch from before learns that other objects may be seen by now.
+-- Run it under the lock of objects. A watch that continues from an earlier version learns from it that other objects may be visible.
 insert into change (resource_version, feed, api_group, resource, namespace, name, uid, type, generation, metadata)
 values (nextval('resource_version'), 1, 'access', 'permissions', $1, $2, $3, 'MODIFIED', 0, '{}')
 

@@ -37,14 +37,14 @@ order by tag
 limit $9
 
 -- name: insert
--- Nothing where the dashboard has gone. A maker who is no user has no number.
+-- Inserts nothing if the dashboard does not exist. A creator that is not a user has no number.
 insert into annotation (org_id, dashboard, panel_id, user_id, time, time_end, text, tags, data, created, updated)
 select $1, $2, $3, (select id from "user" where id = $4), $5, $6, $7, $8, coalesce($9::json, '{}'), $10, $10
 where $2::uuid is null or exists (select from resource where uid = $2 for key share)
 returning id
 
 -- name: change
--- What is null stays; a span that would end before it begins is turned round.
+-- Null keeps a column; a span that would end before it begins is swapped.
 update annotation
 set time = least(coalesce($3, time), coalesce($4, time_end)), time_end = greatest(coalesce($3, time), coalesce($4, time_end)),
     text = coalesce($5, text), tags = coalesce($6, tags), data = coalesce($7::json, data), updated = $8

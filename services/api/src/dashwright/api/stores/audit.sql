@@ -19,7 +19,7 @@ order by id desc
 limit $10
 
 -- name: open_retention
--- For this transaction; without it the table refuses: see 0004_quotas_audit.sql.
+-- Allows deletes in this transaction; without it a trigger refuses them: see 0004_quotas_audit.sql.
 select set_config('dashwright.retention', 'on', true)
 
 -- name: forget

@@ -1,5 +1,5 @@
 -- name: ancestors
--- A folder ($2) and those above it, the highest first. The number of steps ($3) ends what never reaches the root.
+-- The path from the root to a folder ($2). The number of steps ($3) bounds a cycle, which would never reach the root.
 with recursive way as (
     select name, title, folder, 1 as step from resource
     where namespace = $1 and api_group = 'folder.grafana.app' and resource = 'folders' and name = $2
@@ -11,7 +11,7 @@ with recursive way as (
 select name, title, folder from way order by step desc
 
 -- name: height
--- How many folders lie one in another from this one ($2) down, itself counted; at most $3.
+-- The number of nested levels from a folder ($2) down, including itself; at most $3.
 with recursive below as (
     select $2::text as name, 1 as depth
     union all
@@ -36,7 +36,7 @@ where r.namespace = $1
 order by r.api_group, r.resource, r.name
 
 -- name: counts
--- How many objects of each kind lie in a folder ($2) and in the folders below it.
+-- The number of objects of each kind in a folder ($2) and in the folders below it.
 with recursive below as (
     select $2::text as name
     union

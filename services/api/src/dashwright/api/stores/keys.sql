@@ -1,6 +1,6 @@
 -- name: legacy
--- Keys of an organization that belong to no service account, by name. $2: the least expiry to show, null for expired ones too;
--- $3: the only keys to show, null for all.
+-- Keys of an organization that belong to no service account, by name. $2: the earliest expiry to return, null: any;
+-- $3: the only keys to return, null: all.
 select id, name, role, expires, last_used_at from api_key
 where org_id = $1 and service_account_id is null
   and ($2::bigint is null or expires is null or expires >= $2)
@@ -8,41 +8,41 @@ where org_id = $1 and service_account_id is null
 order by name collate "C", id;
 
 -- name: delete_legacy
--- The name of the key that went; no row where the organization has no such key, or it is a service account's token.
+-- Returns the name of the deleted key; no row if the organization has no such key, or it is a service account's token.
 delete from api_key where id = $1 and org_id = $2 and service_account_id is null returning name;
 
 -- name: tokens
--- The tokens of one service account, by name. An account that is not there has none.
+-- The tokens of a service account, by name; no rows for an unknown account.
 select id, name, created, last_used_at, expires, is_revoked from api_key
 where org_id = $1 and service_account_id = $2
 order by name collate "C", id;
 
 -- name: insert_token
--- No row where the organization has a key or token of that name. It waits for one that is just being made.
+-- Returns no row if the name is taken in the organization. Waits for a concurrent insert of the same name.
 insert into api_key (org_id, name, key, role, expires, service_account_id, created_by)
 values ($1, $2, $3, $4, $5, $6, $7)
 on conflict (org_id, name) do nothing
 returning id;
 
 -- name: delete_token
--- The name of the token that went; no row where the account has no such token.
+-- Returns the name of the deleted token; no row if the account has no such token.
 delete from api_key where id = $1 and org_id = $2 and service_account_id = $3 returning name;
 
 -- name: unmigrated
--- Keys of an organization that belong to no service account yet, locked; $2: only that one.
+-- Keys of an organization that belong to no service account yet, locked; $2: only this key, null: all.
 select id, name, role from api_key
 where org_id = $1 and service_account_id is null and ($2::bigint is null or id = $2)
 order by id
 for update;
 
 -- name: give_to_accounts
--- Hands keys ($1) to service accounts ($2), position by position.
+-- Assigns keys ($1) to service accounts ($2), position by position.
 update api_key k set service_account_id = given.account_id, updated = now()
 from unnest($1::bigint[], $2::bigint[]) as given (key_id, account_id)
 where k.id = given.key_id;
 
 -- name: touch_keys
--- Writes when keys were last used, the newest time wins. Rows are locked in their order, so that two gateways do not wait in a circle.
+-- Writes times of last use; the newest time wins. Rows are locked in the order of their ids, so that two gateways cannot deadlock.
 with used as (
     select k.id, u.at from api_key k join unnest($1::bigint[], $2::timestamptz[]) as u (id, at) on u.id = k.id
     where k.last_used_at is null or k.last_used_at < u.at
@@ -51,7 +51,7 @@ with used as (
 update api_key k set last_used_at = used.at from used where k.id = used.id;
 
 -- name: touch_users
--- Writes when users were last seen, likewise.
+-- Writes times when users were last seen, in the same way.
 with seen as (
     select p.id, s.at from "user" p join unnest($1::bigint[], $2::timestamptz[]) as s (id, at) on s.id = p.id
     where p.last_seen_at is null or p.last_seen_at < s.at
@@ -60,11 +60,11 @@ with seen as (
 update "user" p set last_seen_at = seen.at from seen where p.id = seen.id;
 
 -- name: claim_upkeep
--- Whether this transaction alone does the upkeep, until it ends.
+-- Tries to take the lock for cleanup work until the transaction ends.
 select pg_try_advisory_xact_lock(hashtext('dashwright.upkeep'));
 
 -- name: drop_expired_tokens
--- Deletes at most $2 tokens of service accounts that expired before $1 (Unix seconds). Legacy keys stay, for their owners to hand over.
+-- Deletes at most $2 tokens of service accounts that expired before $1 (Unix seconds). Legacy keys are kept, so that their owners can migrate them.
 delete from api_key where id in (
     select id from api_key where expires < $1 and service_account_id is not null order by id limit $2 for update skip locked
 ) returning id;

@@ -1,8 +1,8 @@
 -- name: page
--- Objects as they were at version $4, in the order of their names after $5, $6 of them at most, with $7 bytes of
--- bodies at most. What has not been changed since stands in resource; of the rest the first change after that version says what came
--- before. Conditions on the object o are put in place of the notes, with parameters of their own. One of the two ends below completes it;
--- where there is no object, one row tells the horizon.
+-- Objects as they were at version $4, by name, after the name $5: at most $6 objects, with at most $7 bytes of bodies. An object that
+-- has not changed since is in resource; for any other, the first change after that version has the state before it. Conditions on the
+-- object o replace the notes and have parameters of their own. One of the two queries below completes the statement; without any
+-- object it returns one row with the horizon.
 with later as (
     select distinct on (name) *
     from change
@@ -32,7 +32,7 @@ with later as (
 )
 
 -- name: with_bodies
--- How the page is told.
+-- The end of page that returns bodies.
 , sized as (
     select p.*, h.spec, octet_length(h.spec) as size, sum(octet_length(h.spec)) over (order by p.name) as total
     from page p left join resource_history h using (uid, generation)
@@ -43,7 +43,7 @@ from change_horizon s left join sized t on true
 order by t.name
 
 -- name: without_bodies
--- How it is told where nobody wants to see bodies.
+-- The end of page that returns no bodies.
 select s.resource_version as horizon, p.*, 0 as size, '' as spec
 from change_horizon s left join page p on true
 where $7::bigint is not null
@@ -59,11 +59,11 @@ o.name <> all($1::text[])
 o.number = $1
 
 -- name: labelled
--- Each of the labels $1, a JSON object, has the value that it has there.
+-- The object has every label of the JSON object $1 with its value.
 o.labels @> $1::jsonb
 
 -- name: required
--- Every one of the requirements $1 is met.
+-- The object meets every requirement of $1.
 not exists (
     select from jsonb_to_recordset($1::jsonb) as q(key text, operator text, "values" text[])
     where not coalesce(case q.operator
@@ -75,14 +75,14 @@ not exists (
 )
 
 -- name: in_scope
--- Sub-selects, not arrays: they are looked up by hash whatever plan is kept. $1 folders, $2 whether the root, $3 what is hidden there,
--- $4 names.
+-- Sub-selects instead of arrays: every plan looks them up by hash. $1 folders, $2 whether the root is included, $3 hidden names in the
+-- root, $4 names.
 (o.folder in (select unnest($1::text[]))
  or (o.folder is null and $2::boolean and o.name not in (select unnest($3::text[])))
  or o.name in (select unnest($4::text[])))
 
 -- name: bodies
--- The bodies of generations of objects; each by the key, however many there are.
+-- The bodies of generations of objects. "offset 0" forces one index lookup each, regardless of their number.
 select w.uid, h.spec
 from unnest($1::uuid[], $2::bigint[]) as w(uid, generation),
      lateral (select spec from resource_history h where h.uid = w.uid and h.generation = w.generation offset 0) h
@@ -91,7 +91,7 @@ from unnest($1::uuid[], $2::bigint[]) as w(uid, generation),
 select coalesce(sum(count), 0)::bigint from resource_count where api_group = $1 and resource = $2 and ($3::text is null or namespace = $3)
 
 -- name: namespaces
--- Those from $4 on that held objects of a kind at version $3, and perhaps others. Where there is none, one row tells the horizon.
+-- Namespaces, from $4 on, that may have had objects of a kind at version $3. Without any, one row with the horizon.
 select s.resource_version as horizon, n.namespace
 from change_horizon s left join (
     select namespace from resource where api_group = $1 and resource = $2 and namespace >= $4

@@ -1,5 +1,5 @@
 -- name: page
--- The people of an organization; $2 is contained in login, e-mail or name, in any case of letters.
+-- The persons of an organization; $2 is part of login, e-mail or name, in any letter case.
 select m.org_id, m.role, p.id, p.uid, p.login, p.email, p.name, p.is_disabled, p.created, p.last_seen_at
 from org_user m join person p on p.id = m.user_id
 where m.org_id = $1
@@ -18,26 +18,27 @@ where m.org_id = $1
   and ($3::bigint[] is null or p.id = any($3))
 
 -- name: organizations
--- What a user or service account is a member of.
+-- The organizations of a user or service account.
 select o.id, o.name, m.role
 from org_user m join org o on o.id = m.org_id
 where m.user_id = $1
 order by o.name, o.id
 
 -- name: lock_admins
--- Held by whoever takes a role of Admin or server admin from somebody, from before the count to the commit. After (1, 1) and (1, 2).
+-- Held while a role of Admin or server admin is removed, from before the count of admins to the commit, so that two removals cannot
+-- remove the last two admins. Take it after the locks (1, 1) and (1, 2).
 select pg_advisory_xact_lock(3, hashtext('admins'))
 
 -- name: role
--- The role of a person in an organization; no row where they are no member.
+-- The role of a person in an organization; no row for a non-member.
 select m.role from org_user m join person p on p.id = m.user_id where m.org_id = $1 and m.user_id = $2
 
 -- name: admins
--- The people who are Admin of an organization.
+-- The persons who are Admin of an organization.
 select m.user_id from org_user m join person p on p.id = m.user_id where m.org_id = $1 and m.role = 'Admin'
 
 -- name: only_admin_of
--- The first organization that has this person as its only Admin.
+-- The first organization whose only Admin is this person.
 select o.name
 from org_user m join org o on o.id = m.org_id
 where m.user_id = $1 and m.role = 'Admin'

@@ -5,14 +5,14 @@ select id, name, address1, address2, city, zip_code, state, country from org whe
 select id, name, address1, address2, city, zip_code, state, country from org where name = $1
 
 -- name: page
--- Those whose name contains $1 (in any case of letters) and is $2; an empty text asks for nothing.
+-- Organizations whose name contains $1 (in any letter case) and equals $2. An empty text is not applied.
 select id, name from org
 where ($1 = '' or position(lower($1) in lower(name)) > 0) and ($2 = '' or name = $2)
 order by name, id
 limit $3 offset $4
 
 -- name: hold
--- Keeps an organization from being deleted until the transaction ends; no row where there is none.
+-- Keeps an organization from being deleted until the transaction ends; no row if it does not exist.
 select id from org where id = $1 for key share
 
 -- name: insert
@@ -28,7 +28,7 @@ where id = $1
 returning id
 
 -- name: delete_service_accounts
--- They belong to their organization, as people do not.
+-- Service accounts belong to their organization, unlike users.
 delete from "user" where is_service_account and org_id = $1
 
 -- name: delete

@@ -6,7 +6,7 @@ select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, create
 select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at from "user" where id = $1
 
 -- name: find
--- By login or e-mail, in any case of letters; a login wins over another one's e-mail.
+-- A person by login or e-mail, in any letter case. A login takes precedence over another person's e-mail.
 select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at
 from person
 where lower(login) = lower($1) or lower(email) = lower($1)
@@ -14,7 +14,7 @@ order by lower(login) = lower($1) desc
 limit 1
 
 -- name: hold
--- Keeps a person from being deleted until the transaction ends; no row where there is none.
+-- Keeps a person from being deleted until the transaction ends; no row if the person does not exist.
 select id from "user" where id = $1 and not is_service_account for key share
 
 -- name: page
@@ -34,11 +34,12 @@ where ($1 = '' or position(lower($1) in lower(login)) > 0 or position(lower($1) 
   and ($2::bigint[] is null or id = any($2))
 
 -- name: lock_logins
--- Held by whoever gives somebody a login or e-mail: no index tells that one's login is another's e-mail. After the locks of quotas.
+-- Held while a login or e-mail is assigned: no index can prevent that one user's login is another user's e-mail. Take it after the
+-- locks of quotas.
 select pg_advisory_xact_lock(3, hashtext('logins'))
 
 -- name: is_taken
--- Whether a login or e-mail is somebody's login or e-mail, other than the user $3.
+-- Whether a login or e-mail is the login or e-mail of another user than $3.
 select exists (
     select from "user"
     where id <> $3 and (lower(login) in (lower($1), lower($2)) or lower(email) in (lower($1), lower($2)))
@@ -48,18 +49,18 @@ select exists (
 insert into "user" (login, email, name, password, org_id) values ($1, $2, $3, $4, $5) returning id, uid
 
 -- name: change
--- Null leaves a column as it is.
+-- Null keeps a column.
 update person
 set login = coalesce($2, login), email = coalesce($3, email), name = coalesce($4, name), theme = coalesce($5, theme),
     version = version + 1, updated = now()
 where id = $1
 
 -- name: password
--- What the old password is checked against.
+-- The hash that an old password is checked against.
 select password, salt from person where id = $1
 
 -- name: set_password
--- The new hash names its own function and salt.
+-- The new hash contains its function and salt, so the column salt is cleared.
 update person set password = $2, salt = null, version = version + 1, updated = now() where id = $1 returning id
 
 -- name: set_server_admin
@@ -69,13 +70,13 @@ update person set is_admin = $2, updated = now() where id = $1
 update person set is_disabled = $2, updated = now() where id = $1
 
 -- name: set_org
--- The current organization, of a member only.
+-- Sets the current organization of a member.
 update person set org_id = $2, updated = now()
 where id = $1 and exists (select from org_user m where m.org_id = $2 and m.user_id = $1)
 returning id
 
 -- name: is_only_server_admin
--- Whether no other person can act as server admin.
+-- Whether this person is the only enabled server admin.
 select exists (select from person where id = $1 and is_admin and not is_disabled)
    and not exists (select from person where id <> $1 and is_admin and not is_disabled)
 
@@ -83,7 +84,7 @@ select exists (select from person where id = $1 and is_admin and not is_disabled
 delete from "user" where id = $1 and not is_service_account
 
 -- name: notify_change
--- Makes every gateway look at this user anew.
+-- Makes every gateway reload this user.
 select pg_notify('identity', 'user:' || $1::bigint)
 
 -- name: add_star

@@ -1,5 +1,5 @@
 -- name: get
--- Of a user ($2) or team ($3) in an organization, or of the organization (both 0). A home dashboard that has gone is none.
+-- The preferences of a user ($2) or team ($3) in an organization, or of the organization (both 0). A deleted home dashboard is null.
 select p.theme, p.timezone, p.week_start, p.extra,
        (select r.name from resource r
         where r.namespace = namespace_of(p.org_id) and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'
@@ -8,7 +8,7 @@ from preferences p
 where p.org_id = $1 and p.user_id = $2 and p.team_id = $3
 
 -- name: hold
--- Makes the row where there is none, and keeps others from changing it until the transaction ends.
+-- Creates the row if needed, and locks it until the transaction ends.
 insert into preferences (org_id, user_id, team_id) values ($1, $2, $3)
 on conflict (org_id, user_id, team_id) do update set updated = now()
 
@@ -24,7 +24,7 @@ select exists (
 )
 
 -- name: home_dashboards
--- The dashboards that are chosen as home by a user ($2), by their teams, and by the organization, in this order; those that exist.
+-- The existing home dashboards of a user ($2), of the user's teams, and of the organization, in this order.
 select r.name, r.title, r.folder
 from preferences p
 join resource r on r.namespace = namespace_of(p.org_id) and r.api_group = 'dashboard.grafana.app' and r.resource = 'dashboards'

@@ -6,14 +6,14 @@ where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resour
 order by r.name
 
 -- name: counts
--- How many objects of each kind each repository manages, and how many none does. Repositories are no such objects themselves.
+-- The number of objects of each kind, by repository, and of unmanaged ones. Repositories themselves are not counted.
 select nullif(repository, '') as repository, api_group, resource, count
 from resource_count
 where namespace = $1 and api_group <> 'provisioning.grafana.app'
 order by repository nulls first, api_group, resource
 
 -- name: managed
--- What a repository ($2) manages, by the places of the files.
+-- The objects that a repository ($2) manages, by the paths of their files.
 select source_path, api_group, resource, name, source_checksum, title, folder,
        (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint as written
 from resource

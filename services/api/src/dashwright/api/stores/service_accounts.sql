@@ -13,7 +13,7 @@ order by lower(u.email), lower(u.login), u.id
 limit $7 offset $8;
 
 -- name: count_matching
--- How many there are on all pages; parameters as for matching.
+-- The number of matches on all pages; the parameters are those of matching.
 select count(*)
 from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
 where u.is_service_account and u.org_id = $1
@@ -30,7 +30,7 @@ from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
 where u.is_service_account and u.org_id = $1 and u.id = $2;
 
 -- name: hold_role
--- The role of a service account, which stays where it is until the transaction ends.
+-- The role of a service account, which cannot be deleted until the transaction ends.
 select m.role from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
 where u.is_service_account and u.org_id = $1 and u.id = $2
 for key share of u;
@@ -40,19 +40,19 @@ for key share of u;
 select id from "user" where is_service_account and org_id = $1 and uid = $2;
 
 -- name: lock_names
--- Names of an organization's service accounts are given one after the other; the lock ends with the transaction.
+-- Allows one assignment of service account names in an organization at a time; the lock ends with the transaction.
 select pg_advisory_xact_lock(3, hashtext('org/' || $1::bigint || '/service_account'));
 
 -- name: is_name_taken
--- Whether another service account of the organization has the name: case does not tell names apart, nor blank from dash.
+-- Whether another service account of the organization has the name, ignoring letter case and treating blanks as dashes.
 select exists (
   select from "user"
   where is_service_account and org_id = $1 and replace(lower(name), ' ', '-') = replace(lower($2), ' ', '-') and id <> $3
 );
 
 -- name: insert_where_free
--- Makes those service accounts whose login nobody has: logins ($2), names ($3), each disabled or not ($4). The login is the e-mail.
--- The uid begins with a letter: where a number may stand for it, it cannot be taken for one.
+-- Inserts service accounts whose login is free: logins ($2), names ($3), all disabled or not ($4). The login is the e-mail, too.
+-- The uid begins with a letter, so that it cannot be mistaken for a number where both are accepted.
 insert into "user" (login, email, name, uid, org_id, is_service_account, is_disabled)
 select wanted.login, wanted.login, wanted.name, 's' || substr(replace(gen_random_uuid()::text, '-', ''), 1, 13), $1, true, $4
 from unnest($2::text[], $3::text[]) with ordinality as wanted (login, name, position)
@@ -66,11 +66,11 @@ insert into org_user (org_id, user_id, role)
 select $1, given.user_id, given.role from unnest($2::bigint[], $3::text[]) as given (user_id, role);
 
 -- name: login_of
--- The login for a service account of that name in an organization.
+-- The login of a service account by its name in an organization.
 select 'sa-' || $1::bigint || '-' || replace(lower($2::text), ' ', '-');
 
 -- name: change
--- Null leaves a member as it is.
+-- Null keeps a column.
 update "user" set name = coalesce($3, name), is_disabled = coalesce($4, is_disabled), updated = now()
 where is_service_account and org_id = $1 and id = $2;
 
@@ -78,5 +78,5 @@ where is_service_account and org_id = $1 and id = $2;
 update org_user set role = $3, updated = now() where org_id = $1 and user_id = $2 and role <> $3;
 
 -- name: delete
--- The name of the account that went, with its tokens, memberships and grants; no row where there is none.
+-- Returns the name of the account that was deleted with its tokens, memberships and grants; no row if it does not exist.
 delete from "user" where is_service_account and org_id = $1 and id = $2 returning name;

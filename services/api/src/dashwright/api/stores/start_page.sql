@@ -1,8 +1,8 @@
 -- name: repositories
--- Those of a namespace, the first ones by title.
+-- The first repositories of a namespace by title.
 select name, title, status from resource where api_group = $2 and resource = $3 and namespace = $1 order by title, name limit $4
 
 -- name: jobs
--- The newest jobs of a namespace; history keeps its jobs few.
+-- The newest jobs of a namespace. History is short, so no index on the time is needed.
 select name, repository, action, state, status::json ->> 'message' as message, created_at
 from job where namespace = $1 and api_group = $2 and resource = $3 order by created_at desc limit $4

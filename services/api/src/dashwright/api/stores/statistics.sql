@@ -1,10 +1,10 @@
 -- name: server
--- Every object and account, once. A user seen within 30 days is active, within one day daily active.
+-- Counts of every object and account. A user seen within 30 days is active, within one day daily active.
 with people as (
     select id, is_admin, is_disabled, last_seen_at > now() - interval '30 days' as is_active, last_seen_at > now() - interval '1 day' as is_daily
     from person
 ), ranked as (
-    -- The highest role that a user has in any organization.
+    -- The highest role of a user in any organization.
     select p.id, p.is_active, p.is_daily,
            min(case m.role when 'Admin' then 1 when 'Editor' then 2 when 'Viewer' then 3 else 4 end) as rank
     from people p join org_user m on m.user_id = p.id

@@ -21,7 +21,7 @@ where t.org_id = $1
   and ($4::bigint[] is null or t.id = any($4))
 
 -- name: of_member
--- The teams of a user ($2) in an organization; $3 null: all of them.
+-- The teams of a user ($2) in an organization, limited to the numbers $3; null: all.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
        own.permission
@@ -33,7 +33,7 @@ order by lower(t.name), t.name
 select exists (select from person where id = $1)
 
 -- name: find
--- By number ($2) or uid ($3), the number first; $4 is whose permission is told.
+-- A team by number ($2) or uid ($3), the number first; $4 is the user whose permission is returned.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
        coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = $4), 0) as permission
@@ -43,14 +43,14 @@ order by t.id = $2 desc nulls last
 limit 1
 
 -- name: hold
--- Keeps a team from being deleted until the transaction ends; no row where there is none.
+-- Keeps a team from being deleted until the transaction ends; no row if it does not exist.
 select id from team where org_id = $1 and id = $2 for key share
 
 -- name: insert
 insert into team (org_id, name, email) values ($1, $2, $3) returning id, uid
 
 -- name: change
--- Null leaves a column as it is.
+-- Null keeps a column.
 update team set name = coalesce($3, name), email = coalesce($4, email), updated = now() where org_id = $1 and id = $2 returning id
 
 -- name: delete
@@ -64,7 +64,7 @@ where m.team_id = $1
 order by lower(p.login)
 
 -- name: insert_member
--- Only a person who is a member of the team's organization, and stays so until the transaction ends.
+-- Only inserts a person who is a member of the team's organization, and locks that membership until the transaction ends.
 with held as (
     select m.org_id, m.user_id from org_user m
     where m.org_id = $1 and m.user_id = $3 and exists (select from person p where p.id = m.user_id)

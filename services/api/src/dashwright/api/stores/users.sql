@@ -1,13 +1,13 @@
 -- name: claim_first_user
--- One gateway at a time makes the first user; the lock ends with the transaction.
+-- Lets one gateway at a time create the first user; the lock ends with the transaction.
 select pg_advisory_xact_lock(hashtext('dashwright.first_user'));
 
 -- name: is_empty
--- Whether nobody has been made yet.
+-- Whether there is no account yet.
 select not exists (select from "user") and not exists (select from org);
 
 -- name: insert_first
--- Organization 1, user 1 and the membership. The numbers are given: an attempt that was rolled back has used up drawn ones.
+-- Organization 1, user 1 and the membership. The numbers are explicit: an attempt that was rolled back has used up sequence numbers.
 with main as (
     insert into org (id, name) overriding system value values (1, 'Main Org.') returning id
 ), first as (
@@ -17,12 +17,12 @@ with main as (
 insert into org_user (org_id, user_id, role) select org_id, id, 'Admin' from first;
 
 -- name: pass_first_numbers
--- Moves both sequences past the numbers given by hand.
+-- Moves both sequences past the explicit numbers.
 select setval(pg_get_serial_sequence('org', 'id'), 1), setval(pg_get_serial_sequence('"user"', 'id'), 1);
 
 -- name: find_for_login
--- The person of a login or e-mail, their membership in the wanted organization ($2), or in the current or else the first one, their teams
--- there, and what they were granted there and everywhere. A login wins over another account's e-mail.
+-- The person with a login or e-mail, the membership in the requested organization ($2) or else in the current or first one, the teams
+-- there, and the grants there and in all organizations. A login takes precedence over another account's e-mail.
 select u.id, u.login, u.password, u.salt, u.is_admin, u.is_disabled, m.org_id, m.role, g.actions, g.scopes,
        array(select team_id from team_member t where t.user_id = u.id and t.org_id = m.org_id) as teams
 from person u
@@ -41,8 +41,8 @@ order by lower(u.login) = lower($1) desc
 limit 1;
 
 -- name: seen_in
--- Somebody's role and teams in an organization ($2) and what they were granted there and everywhere; of a service account ($3) what it was granted
--- everywhere only. No row where they have gone or are disabled.
+-- The role and teams of an account in an organization ($2), and its grants there and in all; for a service account ($3) only its grants
+-- in all organizations. No row for a deleted or disabled account.
 select u.is_admin, m.role, g.actions, g.scopes,
        array(select team_id from team_member t where t.user_id = u.id and t.org_id = $2) as teams
 from "user" u
@@ -54,8 +54,8 @@ cross join lateral (
 where u.id = $1 and not u.is_disabled;
 
 -- name: reach
--- The role of a user or service account in each organization they are in, and what they were granted there and everywhere; under 0 what
--- they were granted everywhere. That row is there for nobody, too.
+-- The role of an account in each of its organizations, with its grants there and in all. Organization 0 has the grants in all; that row
+-- is returned for an unknown account, too.
 select m.org_id, m.role, coalesce((select is_admin from person where id = $1), false) as is_admin, g.actions, g.scopes
 from (select 0 as org_id, null as role union all select org_id, role from org_user where user_id = $1) m
 cross join lateral (
@@ -64,14 +64,14 @@ cross join lateral (
 ) g;
 
 -- name: replace_password
--- A new hash, where the old one ($2) is still stored; no row where it is not.
+-- Stores a new hash if the old one ($2) is still stored; no row if it is not.
 update "user" set password = $3, salt = null where id = $1 and password = $2 returning id;
 
 -- name: role_in
--- The role of a user in an organization; no row where they are no member.
+-- The role of a user in an organization; no row for a non-member.
 select role from org_user where org_id = $1 and user_id = $2;
 
 -- name: server_admins
--- The first enabled server admins, and what their passwords are stored as.
+-- The first enabled server admins, with their password hashes.
 select login, password, salt from "user"
 where is_admin and not is_disabled and password is not null order by id limit $1;

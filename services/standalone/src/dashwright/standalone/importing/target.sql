@@ -1,10 +1,10 @@
 -- name: prepare
--- One long transaction: it may take its time, and what it changes of rights is told as one word.
+-- Settings of the transaction: it may take long, and dashwright.bulk makes it send one notification for all changes of rights.
 select set_config('statement_timeout', '0', true), set_config('lock_timeout', '60s', true),
        set_config('idle_in_transaction_session_timeout', '0', true), set_config('dashwright.bulk', 'on', true)
 
 -- name: is_fresh
--- Whether there is nothing but what a first start makes.
+-- Whether the database contains only what a first start creates.
 select not exists (select from "user" where id <> 1) and not exists (select from org where id <> 1)
    and not exists (select from resource) and not exists (select from imported)
 
@@ -27,7 +27,7 @@ select $1, key, digest, state from unnest($2::text[], $3::bytea[], $4::text[]) a
 on conflict (origin, key) do update set digest = excluded.digest, state = excluded.state
 
 -- name: create_facts
--- What stands beside the staged objects: facts that an import knows and a new object has none of.
+-- Facts on the staged objects that only an import knows, such as times and authors.
 create temporary table facts (
     api_group text, resource text, name text, uid uuid, number bigint, generation bigint, created_at timestamptz, created_by text,
     updated_at timestamptz, updated_by text, message text, parent bigint, restored bigint
@@ -40,7 +40,7 @@ truncate staged, facts
 select resource, name, uid, generation from resource where namespace = $1 and resource = any($2::text[]) and name = any($3::text[])
 
 -- name: write
--- Makes what is staged, or brings what an import made to a newer generation.
+-- Inserts the staged objects, or updates objects of an earlier import to a newer generation.
 with written as (
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, layout, tags, subtype,
                           refs, labels, annotations, finalizers, created_at, created_by, updated_at, updated_by, content_hash, number, metadata, message)
@@ -65,7 +65,7 @@ from written w join staged s using (api_group, resource, name) join facts g usin
 on conflict do nothing
 
 -- name: write_versions
--- Generations before the current one. Their metadata is the object's of today, changed by whom and when that generation was.
+-- Generations before the current one. Their metadata is the object's current one, with the author and time of that generation.
 insert into resource_history (uid, generation, resource_version, metadata, stored_version, layout, spec, created_at, created_by, message,
                               parent_version, restored_from)
 select r.uid, v.generation, 0,
@@ -80,21 +80,21 @@ join unnest($1::uuid[], $2::bigint[], $3::text[], $4::boolean[], $5::text[], $6:
 on conflict do nothing
 
 -- name: write_list
--- A list of rules of an object that has none yet.
+-- Inserts a list of rules for an object that has none yet.
 insert into access_list (uid, namespace, resource, name)
 select uid, namespace, resource, name from resource where namespace = $1 and resource = $2 and name = $3
 on conflict do nothing
 returning uid
 
 -- name: write_rule
--- Left out where the user or team is not here.
+-- Inserts nothing if the user or team does not exist here.
 insert into access_rule (uid, user_id, team_id, role, permission)
 select $1, $2, $3, $4, $5
 where ($2::bigint is null or exists (select from "user" where id = $2)) and ($3::bigint is null or exists (select from team where id = $3))
 on conflict do nothing
 
 -- name: pass_numbers
--- Whoever is made next gets a number beyond those that were imported.
+-- Moves the sequences past the imported numbers.
 select setval(pg_get_serial_sequence('"user"', 'id'), greatest((select max(id) from "user"), 1)),
        setval(pg_get_serial_sequence('org', 'id'), greatest((select max(id) from org), 1)),
        setval(pg_get_serial_sequence('api_key', 'id'), greatest((select max(id) from api_key), 1)),
