@@ -1,4 +1,4 @@
-"""The gateway, composed: every part is made here, explicitly, and started and stopped in order."""
+"""Composition root of the gateway: it creates every part, and starts and stops them in order."""
 
 import asyncio
 import ctypes
@@ -107,11 +107,11 @@ _KEEP_TO_TLS = f"max-age={365 * 86_400}"
 _M_MMAP_THRESHOLD = -3
 _LARGE_BLOCK = 512 * 1024
 _ADMINS_CHECKED = 5
-"""Server admins whose passwords are tried at a start. Each takes some 100 ms."""
+"""Server admins whose passwords are checked at a start. Each takes about 100 ms."""
 
 
 class Gateway:
-    """The gateway over a database and a broker that somebody else opened."""
+    """A gateway over an open database and broker, which it does not close."""
 
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._settings = settings
@@ -137,7 +137,7 @@ class Gateway:
         jobs = Jobs(database, self._relay, probe, panels_of_jobs, clock, policy, self._queued, evaluations_kept=kept)
         self._queue_submissions = QueueSubmissions(broker, jobs, self.authentication.authenticator, queue_identity=settings.queue_identity)
         limits = Limits(
-            request_seconds=settings.query_seconds + 5,
+            request_seconds=settings.query_seconds + 5,  # Queries report their own timeout, so the request must outlast them.
             drain_seconds=settings.shutdown_seconds,
             write_seconds=settings.write_seconds,
             response_bytes=settings.response_bytes,
@@ -146,9 +146,9 @@ class Gateway:
         self.authentication.identities.on_forgotten(self._feed.forget)
         worker = RepositoryClient(database, broker, self._rpc, probe)
         services = _services(settings, database, jobs, self._feed, clock, self._box, worker, policy)
-        drawings, hooks = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
-        of_repositories = _repository_routes(services, worker, probe, TokenSealer(self._box), drawings, hooks)
-        self.routes = _routes(services, self.authentication, broker, self._rpc, self._box, drawings, of_repositories)
+        pictures, hooks = PictureClient(broker, self._rpc), Webhooks(database, jobs, self._box, clock, events)
+        of_repositories = _repository_routes(services, worker, probe, TokenSealer(self._box), pictures, hooks)
+        self.routes = _routes(services, self.authentication, broker, self._rpc, self._box, pictures, of_repositories)
         addresses, origins = Addresses(settings.trusted_proxies), OriginPolicy.of(settings)
         self._server = Server(
             self.routes,
@@ -164,7 +164,7 @@ class Gateway:
         self._tls = tls.context_of(settings, clock.now())
 
     async def start(self) -> str:
-        """Serves; answers the address."""
+        """Start serving, and return the address. Raises SettingsError for an exposed server with a default password."""
         settings = self._settings
         async with self._database.connection() as connection:
             # Hashing is slow by design, and only the first start needs it.
@@ -192,17 +192,18 @@ class Gateway:
         return f"{'https' if self._tls else 'http'}://{host}:{port}"
 
     async def _check_exposed(self, admin: StoredPassword) -> None:
-        """Raise SettingsError where a server admin has a password that strangers try first."""
+        """Raise SettingsError if a server admin has a password that attackers try first."""
         for guess in ("", DEFAULT_PASSWORD, admin.login):
             if await self.authentication.passwords.verify(admin.hashed, guess, salt=admin.salt):
                 raise SettingsError(
                     f"DASHWRIGHT_HTTP_HOST {self._settings.http_host} listens beyond this machine, and the account {admin.login} has the "
                     "default password, its login as password, or none: set another by PUT /api/user/password while "
-                    "DASHWRIGHT_HTTP_HOST=127.0.0.1, or DASHWRIGHT_ALLOW_DEFAULT_PASSWORD=true where that is meant"
+                    "DASHWRIGHT_HTTP_HOST=127.0.0.1, or DASHWRIGHT_ALLOW_DEFAULT_PASSWORD=true if that is intended"
                 )
 
     async def stop(self) -> None:
-        """Takes no new requests and submissions, finishes those it has, closes."""
+        """Stop accepting requests and submissions, finish those in progress, and close."""
+        # Relay, RPC and chores stop last: requests in progress still publish, call and record.
         await asyncio.gather(self._feed.stop(), self._server.stop(), self._queue_submissions.stop(drain=self._settings.shutdown_seconds))
         await self._queued.stop()
         await self._relay.stop()
@@ -213,7 +214,8 @@ class Gateway:
 
 
 def _headers(settings: Settings) -> Mapping[str, str]:
-    """Return the headers of every response. A browser keeps to TLS for all ports of a name, so a certificate of one's own asks for none."""
+    """Return the headers of every response."""
+    # Browsers apply this header to all ports of a name. With a self-signed certificate it would block other servers of this machine.
     return {**SAFE_HEADERS, "Strict-Transport-Security": _KEEP_TO_TLS} if settings.tls_cert else SAFE_HEADERS
 
 
@@ -253,7 +255,7 @@ def _routes(
     broker: Broker,
     rpc: RpcClient,
     box: SecretBox,
-    drawings: PictureClient,
+    pictures: PictureClient,
     of_repositories: list[Route],
 ) -> list[Route]:
     settings, database, clock = services.settings, services.database, services.clock
@@ -270,8 +272,8 @@ def _routes(
         *of_repositories,
         *evaluation_routes.routes(database),
         *query.routes(evaluations, body_limit=settings.max_body_bytes),
-        *render.routes(use, drawings),
-        *dashboard_page.routes(use, drawings),
+        *render.routes(use, pictures),
+        *dashboard_page.routes(use, pictures),
         *panels.routes(evaluations, body_limit=settings.max_body_bytes),
         *data_source_routes.routes(database, DataSources(database, box, settings.quota_rules)),
         *data_source_health.routes(database, broker, rpc, seconds=settings.query_seconds),
@@ -300,7 +302,7 @@ def _repository_routes(
     worker: RepositoryClient,
     probe: RepositoryHealthClient,
     sealing: TokenSealer,
-    drawings: PictureClient,
+    pictures: PictureClient,
     hooks: Webhooks,
 ) -> list[Route]:
     database = services.database
@@ -311,7 +313,7 @@ def _repository_routes(
         *overview.routes(database),
         *inspection.routes(Configurations(database, sealing, services.admission), worker, probe),
         *repository_files.routes(files),
-        *preview.routes(files, drawings),
+        *preview.routes(files, pictures),
         *webhooks.routes(hooks),
         *repository_pictures.routes(database),
     ]
@@ -320,7 +322,7 @@ def _repository_routes(
 def _account_routes(
     settings: Settings, database: Database, authentication: Authentication, clock: Clock, policy: AccessPolicy
 ) -> list[Route]:
-    """Organizations, users, and what a client asks before anything else."""
+    """Return the routes of organizations and users, and those that clients call first."""
     rights, rules = Rights(database, authentication.identities), settings.quota_rules
     use = Users(database, rights, authentication.passwords, rules, settings.password_policy)
     return [
@@ -336,7 +338,7 @@ def _account_routes(
 
 
 def _key_routes(settings: Settings, database: Database, authentication: Authentication, clock: Clock) -> list[Route]:
-    """What programs log in with, and the accounts they log in as."""
+    """Return the routes of API keys, and of service accounts and their tokens."""
     limits = LifeLimits(settings.api_key_max_seconds_to_live, settings.token_expiration_day_limit)
     accounts = ServiceAccounts(database, authentication.key_hashes, authentication.identities, settings.quota_rules, limits, clock)
     return [
@@ -347,7 +349,7 @@ def _key_routes(settings: Settings, database: Database, authentication: Authenti
 
 
 async def serve(settings: Settings) -> None:
-    """One gateway process, until a signal stops it."""
+    """Run a gateway process until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
     secret_keys(settings)
     process.allow_connections(settings.watches)
@@ -376,4 +378,5 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
+    """Run the gateway as the program of this process."""
     sys.exit(process.run(SERVICE, serve))
