@@ -18,7 +18,7 @@ from benchmarks import series
 from benchmarks.bare_query import cut
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
-from dashwright.common.messaging.rpc_server import Answering
+from dashwright.common.messaging.rpc_server import RequestHandler
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.consumer import QueryConsumer
 from dashwright.expressions.engine.frame import Frame
@@ -74,7 +74,7 @@ async def work(amqp_url: str, ready: bytes | None) -> None:
     await asyncio.Future()
 
 
-def _answering(body: bytes) -> Answering:
+def _answering(body: bytes) -> RequestHandler:
     async def answer(_request: Request) -> Reply:
         return Reply(_pieces(body), {"status": 200, "content_type": "application/json"})
 

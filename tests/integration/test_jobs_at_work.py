@@ -327,7 +327,7 @@ async def test_a_forged_wakeup_changes_no_job(database: Database, broker: Memory
     body = orjson.dumps({"uid": str(uid)})
     stranger = Signer("another key").sign(Purpose.WAKE_UP, ["work.sync"], body)
     handled = []
-    for headers in ({}, {SIGNATURE: stranger}, {SIGNATURE: SIGNER.sign(Purpose.ANSWER, ["work.sync"], body)}):
+    for headers in ({}, {SIGNATURE: stranger}, {SIGNATURE: SIGNER.sign(Purpose.RESPONSE, ["work.sync"], body)}):
         message = Message(body=body, headers={"dashwright-reason": "forged", **headers})
         delivery = Delivery(message=message, exchange=broker.topology.dead, routing_key="work.sync", redelivered=False, attempt=1)
         handled.append(await dead_letters.handle(delivery))

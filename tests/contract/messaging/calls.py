@@ -9,7 +9,7 @@ from tests.signer import SIGNER
 from dashwright.common.clock import Clock
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import Reply, Request, RpcClient, RpcServer
-from dashwright.common.messaging.rpc_server import Answering
+from dashwright.common.messaging.rpc_server import RequestHandler
 from dashwright.common.messaging.signing import Signer
 
 
@@ -84,7 +84,7 @@ class Calls:
 
     async def server(
         self,
-        handler: Answering,
+        handler: RequestHandler,
         *,
         signer: Signer = SIGNER,
         window: int = 8,

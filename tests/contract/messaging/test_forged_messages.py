@@ -50,7 +50,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
         altered(**{SIGNATURE: "\N{SNOWMAN}"}),
         altered(**{SIGNATURE: ""}),
         wire.signed(STRANGER, Purpose.REQUEST, queue, unsigned),
-        wire.signed(SIGNER, Purpose.ANSWER, queue, unsigned),
+        wire.signed(SIGNER, Purpose.RESPONSE, queue, unsigned),
         wire.signed(SIGNER, Purpose.REQUEST, "test.jobs.repositories", unsigned),
         altered(org_id=2),
         altered(org_id=True),
@@ -107,7 +107,7 @@ async def test_a_caller_goes_on_waiting_whatever_strangers_say(calls: Calls, hea
     await stealing.cancel(drain=1)
     assert request.reply_to is not None
     forged = Message(body=b"{}", headers=headers, correlation_id=request.correlation_id, reply_to="nowhere", persistent=False)
-    await calls.broker.reply(request.reply_to, forged if signer is None else wire.signed(signer, Purpose.ANSWER, "", forged))
+    await calls.broker.reply(request.reply_to, forged if signer is None else wire.signed(signer, Purpose.RESPONSE, "", forged))
     await calls.server(echo)
     await calls.broker.publish("", queue, request)
     assert (await call).complete == b"asked"
@@ -121,7 +121,7 @@ async def test_a_genuine_answer_fits_its_own_call_only(calls: Calls) -> None:
     await asyncio.wait_for(handler.begun.get(), 5)
     other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
     (asked,) = client._answers
-    client._receive(replace(wire.signed(SIGNER, Purpose.ANSWER, "", other), correlation_id=asked))
+    client._receive(replace(wire.signed(SIGNER, Purpose.RESPONSE, "", other), correlation_id=asked))
     assert not client._answers[asked]._ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)

@@ -1,4 +1,5 @@
-"""Messages between processes: topology as data, publishing, consuming, calls with answers; over RabbitMQ, and in memory by the same rules.
+"""Messages between processes: topology as data, publishing, consuming and RPC, over RabbitMQ or in memory.
 
-The only package that imports aio_pika. Knows nothing of what a message says: jobs and queries are the business of those who send them.
+The only package that imports aio_pika. It does not know what a message contains: jobs and queries belong to their
+senders.
 """

@@ -1,4 +1,4 @@
-"""RabbitMQ 3.10 to 4, by aio-pika."""
+"""Broker over RabbitMQ 3.10 to 4, by aio-pika."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,9 +23,11 @@ _log = structlog.get_logger()
 
 
 class AmqpBroker:
-    """One connection, kept up by the library; publishing, replies, inboxes and each subscription have channels of their own.
+    """Broker with one connection, which the library restores after a loss.
 
-    ``max_message`` (bytes) must not be above the broker's ``max_message_size``; ``connect_timeout`` is in seconds.
+    Publishing, replies, inboxes and each subscription have channels of their own, so that a channel error of one does
+    not stop the others. ``max_message`` (bytes) must not exceed the broker's ``max_message_size``; ``connect_timeout``
+    is in seconds.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class AmqpBroker:
         self._may_declare = True
 
     async def start(self) -> None:
+        """Connect and declare the topology. Raises Unavailable, naming the address, if that fails within the time-out."""
         try:
             self._connection = await self._connect()
             async with asyncio.timeout(self._connect_timeout):
@@ -61,7 +64,7 @@ class AmqpBroker:
                 try:
                     await self._declare(self._publishing)
                 except ChannelAccessRefused:
-                    # An account with the least rights: the topology was declared by those who have more.
+                    # An account without the right to declare: the definitions of deploy/rabbitmq have declared it.
                     self._may_declare = False
                     self._publishing = await self._channel(confirmed=True)
                     await self._declare(self._publishing)
@@ -73,36 +76,43 @@ class AmqpBroker:
         self._on_connected()
 
     async def close(self) -> None:
+        """End every subscription without waiting for handlers, and the connection."""
         for subscription in [*self._subscriptions]:
             await subscription.cancel(drain=0)
         connection, self._connection = self._connection, None
         self._publishing = self._replying = None
         if connection is not None:
             await connection.close()
-            # The library's callbacks run one turn later.
+            # The library's callbacks run one turn of the event loop later.
             await asyncio.sleep(0)
         metrics.broker_connected.set(0)
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
+        """Publish a message and return once the broker has accepted it.
+
+        Raises Unavailable, Unroutable or TooLarge.
+        """
         check_size(message, self.max_message)
         self._open(self._publishing)
         target = self._exchanges.get(exchange)
         if target is None:
-            # The broker would close the channel, under all that publish at the moment.
+            # Publishing there would make the broker close the channel, which all publishers share.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
         with translate_errors(f"Publishing to {exchange or routing_key}"):
             async with asyncio.timeout(timeout):
                 await target.publish(to_amqp(with_id_and_trace(message)), routing_key, mandatory=True)
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
+        """Send a message to the ``reply_to`` of another; return even if that address no longer exists."""
         check_size(message, self.max_message)
         channel = self._open(self._replying)
         with translate_errors("Replying"):
             async with asyncio.timeout(timeout):
-                # A mandatory reply would be delivered and returned as unroutable as well.
+                # RabbitMQ delivers a mandatory message to a reply-to address, but also returns it as unroutable.
                 await channel.default_exchange.publish(to_amqp(message), reply_to, mandatory=False)
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> AmqpSubscription:
+        """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently."""
         with translate_errors(f"Consuming {queue}"):
             channel = await self._channel(confirmed=False)
             await channel.set_qos(prefetch_count=prefetch)
@@ -113,22 +123,27 @@ class AmqpBroker:
         return subscription
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> AmqpInbox:
+        """Open an address of this process. ``lost`` is called when messages may have been missed."""
         with translate_errors("Opening an inbox"):
             inbox = AmqpInbox(await self._channel(confirmed=confirmed), receive, lost, self.max_message)
             await inbox.open()
         return inbox
 
     async def check(self) -> None:
+        """Raise Unavailable unless the broker responds and every subscription is consuming."""
         self._open(self._publishing)
         for subscription in self._subscriptions:
             await subscription.check()
-        with translate_errors("Asking the broker for a sign of life"):
+        with translate_errors("Checking the connection to the broker"):
             async with asyncio.timeout(5):
                 channel = await self._channel(confirmed=False)
                 await channel.close()
 
     async def _connect(self) -> AbstractRobustConnection:
-        """Tries until the time is up: the broker may be starting, too. Not to be cancelled, since the library would go on behind it."""
+        """Connect, trying until the time is up, since the broker may be starting as well.
+
+        Do not cancel this: the library would go on connecting in the background.
+        """
         loop = asyncio.get_running_loop()
         end = loop.time() + self._connect_timeout
         while True:
@@ -165,7 +180,10 @@ class AmqpBroker:
             await self._declare_queue(channel, queue.name)
 
     async def _declare_queue(self, channel: AbstractRobustChannel, name: str) -> AbstractRobustQueue:
-        """With its bindings: the library then restores all of it, also after somebody deleted it."""
+        """Declare a queue with its bindings.
+
+        The library then restores both after a reconnection, even if an operator deleted them.
+        """
         spec = next((queue for queue in self.topology.queues if queue.name == name), None)
         if spec is None:
             raise Unavailable(f"The broker has no queue {name}; consume one of the topology")
@@ -202,8 +220,9 @@ class AmqpBroker:
         _log.info("broker_connected", address=address(self._url))
 
     def _on_lost(self, *_: object) -> None:
-        """Comes again for each attempt to reconnect that fails."""
+        """Record the loss of the connection. Called again for each failed attempt to reconnect."""
         metrics.broker_connected.set(0)
+        # Log a loss once, not once for each failed attempt.
         was_lost, self._is_lost = self._is_lost, True
         if self._connection is not None and not was_lost:
             _log.warning("broker_lost", address=address(self._url))

@@ -1,4 +1,7 @@
-"""RabbitMQ's direct reply-to as an inbox: a pseudo-queue that lives and dies with its channel, and must be consumed anew after that."""
+"""Inbox over RabbitMQ's direct reply-to.
+
+That is a pseudo-queue which exists as long as its channel, and has to be consumed again on a new one.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +18,10 @@ _PSEUDO_QUEUE = "amq.rabbitmq.reply-to"
 
 
 class AmqpInbox:
-    """On a channel of its own, where nothing else can cause a channel error. The library does not restore this kind of consumer."""
+    """Inbox on a channel of its own, where nothing else can cause a channel error.
+
+    The library does not restore this kind of consumer, so the inbox does that itself.
+    """
 
     def __init__(
         self, channel: AbstractRobustChannel, receive: Callable[[Message], None], lost: Callable[[], None], max_message: int
@@ -27,19 +33,23 @@ class AmqpInbox:
         self._ready = asyncio.Event()
 
     async def open(self) -> None:
+        """Begin to receive, and again after each reconnection."""
         self._channel.reopen_callbacks.add(self._listen)
         self._channel.close_callbacks.add(self._closed)
         await self._listen()
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        """Send a message with this inbox as its reply address."""
         check_size(message, self._max_message)
         outgoing = to_amqp(replace(with_id_and_trace(message) if mandatory else message, reply_to=_PSEUDO_QUEUE))
         with translate_errors(f"Sending to {routing_key}"):
             async with asyncio.timeout(timeout):
+                # After a loss, RabbitMQ rejects a reply-to address until the pseudo-queue is consumed again.
                 await self._ready.wait()
                 await self._channel.default_exchange.publish(outgoing, routing_key, mandatory=mandatory)
 
     async def close(self) -> None:
+        """Close the channel, and with it the address."""
         self._ready.clear()
         with translate_errors("Closing an inbox"):
             await self._channel.close()
@@ -53,7 +63,7 @@ class AmqpInbox:
         self._receive(from_amqp(IncomingMessage(delivered, no_ack=True)))
 
     def _closed(self, *_: object) -> None:
-        """Comes twice for one loss."""
+        """Report the loss. The library calls this twice for one loss; the second call finds the inbox not ready."""
         if self._ready.is_set():
             self._ready.clear()
             self._lost()

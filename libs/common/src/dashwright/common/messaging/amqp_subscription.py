@@ -1,4 +1,4 @@
-"""A consumer of one RabbitMQ queue on a channel of its own."""
+"""Consumer of one RabbitMQ queue on a channel of its own."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -21,7 +21,10 @@ _PATIENCE = 5.0  # seconds for the broker to confirm
 
 
 class AmqpSubscription:
-    """Restored by the library after a reconnection; what was delivered before that comes again while its handler may still run."""
+    """Subscription that the library restores after a reconnection.
+
+    Unacknowledged messages are then delivered again, while their first handlers may still be running.
+    """
 
     def __init__(
         self,
@@ -39,16 +42,18 @@ class AmqpSubscription:
         self._tag = ""
 
     async def begin(self) -> None:
+        """Start consuming."""
         self._tag = await self._queue.consume(self._take)
 
     async def cancel(self, *, drain: float) -> None:
+        """Stop consuming and wait up to ``drain`` seconds for running handlers. Unfinished messages return to the queue."""
         if not self._tag:
             return
         tag, self._tag = self._tag, ""
         self._ended(self)
         try:
             with translate_errors("Cancelling a consumer"):
-                # The library forgets the consumer at once, then waits for a connection, for as long as the broker is away.
+                # The library forgets the consumer immediately, then waits for a connection while the broker is unreachable.
                 async with asyncio.timeout(0 if self._channel.is_closed else _PATIENCE):
                     await self._queue.cancel(tag)
         except Unavailable as error:
@@ -56,19 +61,22 @@ class AmqpSubscription:
         await self._consumer.drain(drain)
         try:
             with translate_errors("Closing a channel"):
-                # Gives back what was not acknowledged.
+                # Closing the channel returns unacknowledged messages to the queue.
                 async with asyncio.timeout(_PATIENCE):
                     await self._channel.close()
         except Unavailable as error:
             _log.info("channel_already_lost", queue=self._queue.name, error=error.message)
 
     async def check(self) -> None:
-        """Raises Unavailable when the broker has cancelled the consumer, as it does when its queue is deleted, or the channel is away."""
+        """Raise Unavailable if the consumer was cancelled or the channel is closed.
+
+        A broker cancels a consumer when its queue is deleted.
+        """
         if not self._channel.is_closed:
             channel: Any = await self._channel.get_underlay_channel()
             if self._tag in channel.consumers:
                 return
-        raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is away")
+        raise Unavailable(f"The queue {self._queue.name} is not being consumed; it may have been deleted, or the broker is unreachable")
 
     async def _take(self, incoming: AbstractIncomingMessage) -> None:
         delivery = to_delivery(incoming)
@@ -85,13 +93,14 @@ class AmqpSubscription:
         broker = self._broker
         try:
             follows = follow_up(delivery, self._queue.name, result, broker.topology, largest=broker.max_message)
+            # Publish first, acknowledge second: a crash in between repeats the message instead of losing it.
             if follows is not None:
                 await broker.publish(follows.exchange, follows.routing_key, follows.message)
         except Unavailable as error:
             _log.warning("message_not_moved", error=error.message)
             acknowledge = partial(incoming.reject, requeue=True)
         except Exception:  # noqa: BLE001 - the outermost loop of a message
-            # Unacknowledged, it would hold its consumer's slot for ever.
+            # Left unacknowledged, the message would occupy a slot of the consumer permanently.
             _log.exception("message_rejected")
             acknowledge = partial(incoming.reject, requeue=False)
         await self._acknowledge(acknowledge)
@@ -101,5 +110,5 @@ class AmqpSubscription:
             with translate_errors("Acknowledging"):
                 await acknowledge()
         except Unavailable as error:
-            # It comes again, and finds in its row that the work is done.
+            # The message is delivered again; the row shows by then that its work is done.
             _log.warning("acknowledgement_lost", error=error.message)

@@ -1,4 +1,4 @@
-"""Between our messages and those of the client library, and from its errors to the tree."""
+"""Conversion between Dashwright's messages and errors and those of the client library."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,11 +13,12 @@ from aio_pika.exceptions import AMQPError, ChannelInvalidStateError, ChannelNotF
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.message import ATTEMPT, ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, Delivery, Header, Message, count
 
+#: Errors that the library raises when the broker is unreachable or a channel was lost.
 LOST = (AMQPError, ChannelInvalidStateError, OSError)
-"""What the library raises when the broker is away or a channel was lost."""
 
 
 def to_amqp(message: Message) -> aio_pika.Message:
+    """Return a message in the form of the library."""
     return aio_pika.Message(
         message.body,
         headers=dict(message.headers),
@@ -26,13 +27,13 @@ def to_amqp(message: Message) -> aio_pika.Message:
         correlation_id=message.correlation_id,
         reply_to=message.reply_to,
         message_id=message.message_id,
-        # RabbitMQ closes the channel over a negative one.
+        # RabbitMQ closes the channel on a negative expiration.
         expiration=None if message.expiration is None else max(0.0, message.expiration),
     )
 
 
 def from_amqp(incoming: AbstractIncomingMessage) -> Message:
-    """Without what brokers add (``x-…``), which the sender did not say, and without headers of other types than ours."""
+    """Return a received message, without headers that brokers add (``x-…``) and headers of unsupported types."""
     headers = {name: value for name, value in incoming.headers.items() if isinstance(value, (str, int, bool)) and not name.startswith("x-")}
     return Message(
         body=incoming.body,
@@ -47,7 +48,10 @@ def from_amqp(incoming: AbstractIncomingMessage) -> Message:
 
 
 def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
-    """A quorum queue counts redeliveries in a header; a classic one tells only that there was one."""
+    """Return a received message as a delivery.
+
+    A quorum queue counts redeliveries in a header; a classic queue only flags that there was one.
+    """
     message = from_amqp(incoming)
     redelivered = bool(incoming.redelivered)
     again = incoming.headers.get("x-delivery-count", 0)
@@ -61,7 +65,7 @@ def to_delivery(incoming: AbstractIncomingMessage) -> Delivery:
 
 
 def origin(incoming: AbstractIncomingMessage) -> dict[str, Header]:
-    """Reason and origin of what the broker itself declared dead, from its own record (``x-death``, latest death first)."""
+    """Return reason and origin of a message that the broker itself dead-lettered, from ``x-death`` (latest first)."""
     deaths: Any = incoming.headers.get("x-death")
     if REASON in incoming.headers or not isinstance(deaths, list) or not deaths:
         return {}
@@ -69,14 +73,14 @@ def origin(incoming: AbstractIncomingMessage) -> dict[str, Header]:
 
 
 def address(url: str) -> str:
-    """Where a broker is, without the password."""
+    """Return the address of a broker without the password."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.hostname}:{parts.port or (5671 if parts.scheme == 'amqps' else 5672)}{parts.path}"
 
 
 @contextmanager
 def translate_errors(what: str) -> Iterator[None]:
-    """Raises the library's failures as Unroutable or Unavailable. ``what`` begins the sentence: "Publishing to …"."""
+    """Raise the library's failures as Unroutable or Unavailable. ``what`` begins the message: "Publishing to …"."""
     try:
         yield
     except (PublishError, ChannelNotFoundEntity) as error:
@@ -84,11 +88,11 @@ def translate_errors(what: str) -> Iterator[None]:
     except DeliveryError as error:
         raise Unavailable(f"{what} failed: the broker refused the message, its queue is full; try again later") from error
     except TimeoutError as error:
-        raise Unavailable(f"{what} failed: the broker did not answer in time; try again later") from error
+        raise Unavailable(f"{what} failed: the broker did not respond in time; try again later") from error
     except LOST as error:
         raise Unavailable(f"{what} failed: the broker cannot be reached ({type(error).__name__}); try again later") from error
     except asyncio.CancelledError as error:
-        # A closing channel cancels the futures that callers wait for; only a cancellation of this very task is one.
+        # A closing channel cancels the futures that callers wait for. Only a cancellation of this task is a real one.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise

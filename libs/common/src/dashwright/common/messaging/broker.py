@@ -1,4 +1,4 @@
-"""What the product asks of a broker, whichever it is."""
+"""Protocols of a broker, which RabbitMQ and the in-memory broker implement."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol
@@ -9,56 +9,65 @@ from dashwright.common.messaging.topology import Topology
 
 Handler = Callable[[Delivery], Awaitable[DeliveryResult]]
 
+#: Bytes of the largest message. The default limit of RabbitMQ 4; older versions allow 128 MiB.
 MAX_MESSAGE = 16 * 2**20
-"""Bytes of one message; RabbitMQ 4 has this limit unless it is told otherwise, older ones have 128 MiB."""
 
 
 class Subscription(Protocol):
-    """A running consumer of one queue."""
+    """Running consumer of one queue."""
 
     async def cancel(self, *, drain: float) -> None:
-        """Takes nothing more and waits up to ``drain`` seconds for running handlers; what is unfinished then goes back to the queue."""
+        """Stop consuming and wait up to ``drain`` seconds for running handlers. Unfinished messages return to the queue."""
 
 
 class Inbox(Protocol):
-    """An address of this process alone, to which receivers of its messages can answer. It lives as long as its connection."""
+    """Address of this process, to which other processes can reply. It exists as long as its connection."""
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
-        """Sends to a queue (``mandatory``) or to another inbox, with this inbox as the address for answers; in the order of the calls.
+        """Send to a queue (``mandatory``) or to another inbox, with this inbox as the reply address, in the order of calls.
 
-        Waits within ``timeout`` seconds for a lost connection to return. Raises Unavailable, TooLarge, and Unroutable when ``mandatory``.
+        Waits up to ``timeout`` seconds for a lost connection to return. Raises Unavailable, TooLarge, and Unroutable
+        when ``mandatory``.
         """
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Close the address."""
 
 
 class Broker(Protocol):
-    """Publishes and consumes by one topology. All errors are those of the tree; nothing waits for ever."""
+    """Publisher and consumer by one topology. All errors are those of the tree, and every wait is bounded."""
 
     @property
-    def topology(self) -> Topology: ...
+    def topology(self) -> Topology:
+        """Exchanges, queues and bindings that the broker declares."""
 
     @property
     def max_message(self) -> int:
         """Bytes of the largest body that is published."""
 
     async def start(self) -> None:
-        """Connects and declares the topology. Raises Unavailable, naming the address, when that fails within the time-out."""
+        """Connect and declare the topology. Raises Unavailable, naming the address, if that fails within the time-out."""
 
     async def close(self) -> None:
-        """Ends every subscription without waiting for handlers, and the connection. May be called twice."""
+        """End every subscription without waiting for handlers, and the connection. May be called twice."""
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Returns when the broker has taken the message over. Raises Unavailable (away, full, too slow), Unroutable or TooLarge."""
+        """Publish a message and return once the broker has accepted it.
+
+        Raises Unavailable (unreachable, full or slow), Unroutable or TooLarge.
+        """
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Sends to the ``reply_to`` of a message. Returns also when nobody is there any more: a broker does not know."""
+        """Send a message to the ``reply_to`` of another; return even if that address no longer exists: a broker cannot know."""
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> Subscription:
-        """Runs the handler for each delivery, at most ``prefetch`` at once. A handler's exception is a Retry, at the ladder's end Dead."""
+        """Run ``handler`` for each delivery, at most ``prefetch`` concurrently.
+
+        An exception of the handler is a Retry, and after the last retry delay a DeadLetter.
+        """
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> Inbox:
-        """Opens an address of its own. ``lost`` is called when messages may have been missed; mandatory sending needs ``confirmed``."""
+        """Open an address. ``lost`` is called when messages may have been missed; mandatory sending needs ``confirmed``."""
 
     async def check(self) -> None:
-        """Raises Unavailable unless the broker answers and every subscription is really consuming."""
+        """Raise Unavailable unless the broker responds and every subscription is consuming."""

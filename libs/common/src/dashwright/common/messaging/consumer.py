@@ -1,4 +1,4 @@
-"""Runs the handler of one subscription: each delivery in a task, a context and a trace of its own."""
+"""Handlers of one subscription: each delivery runs in a task, a context and a trace of its own."""
 
 import asyncio
 import contextvars
@@ -18,24 +18,27 @@ Settle = Callable[[DeliveryResult], Awaitable[None]]
 
 
 class Consumer:
-    """The running handlers of one subscription. Tasks are its own: a lost channel must not cancel work that a lease protects."""
+    """Running handlers of one subscription.
+
+    The tasks belong to it rather than to a channel: a lost channel must not cancel work that a lease protects.
+    """
 
     def __init__(self, queue: str, handler: Handler, topology: Topology) -> None:
         self._queue = queue
         self._handler = handler
         self._topology = topology
-        # Of the subscriber: in memory, a delivery would otherwise run in the context of whoever published.
+        # The subscriber's context: in memory, a delivery would otherwise run in the context of its publisher.
         self._context = contextvars.copy_context()
         self._running: set[asyncio.Task[None]] = set()
 
     def take(self, delivery: Delivery, settle: Settle) -> None:
-        """Starts the handler; ``settle`` gets its result, and is not called when the task is cancelled before."""
+        """Start the handler. ``settle`` gets its result, unless the task is cancelled first."""
         task = asyncio.get_running_loop().create_task(self._run(delivery, settle), context=self._context.copy())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
     async def drain(self, seconds: float) -> None:
-        """Waits for running handlers, then cancels those that are left."""
+        """Wait up to ``seconds`` for running handlers, then cancel the remaining ones."""
         if self._running and seconds > 0:
             await asyncio.wait(self._running, timeout=seconds)
         left = [*self._running]
@@ -47,11 +50,11 @@ class Consumer:
         header = delivery.message.headers.get(tracing.HEADER)
         tracing.enter(header if isinstance(header, str) else None)
         structlog.contextvars.bind_contextvars(queue=self._queue, message_id=delivery.message.message_id, delivery=delivery.attempt)
-        result = await self._judge(delivery)
+        result = await self._handle(delivery)
         metrics.messages_handled.labels(self._queue, result.label).inc()
         await settle(result)
 
-    async def _judge(self, delivery: Delivery) -> DeliveryResult:
+    async def _handle(self, delivery: Delivery) -> DeliveryResult:
         try:
             return await self._handler(delivery)
         except Exception as error:  # noqa: BLE001 - the outermost loop of a message

@@ -1,4 +1,4 @@
-"""What a handler says about a delivery, and what follows from it before the delivery is taken off its queue."""
+"""Results of handling a delivery, and the message that follows from them before the delivery is acknowledged."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -17,7 +17,7 @@ from dashwright.common.messaging.message import (
 )
 from dashwright.common.messaging.topology import Topology
 
-# All headers must fit a frame, or the broker closes the connection.
+# Characters. All headers must fit into a frame, or the broker closes the connection.
 _LONGEST_REASON = 2000
 
 
@@ -34,10 +34,10 @@ class Retry:
 
     label: ClassVar = "retry"  #: Value of the metric label ``verdict``.
 
-    after: float
+    after: float  #: Seconds.
     reason: str
+    #: Whether an exception caused it. Only these count against the retry delays; a handler decides for itself.
     failed: bool = False
-    """Whether an exception asked for it; the ladder counts these and gives up at its end, a handler decides for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ DeliveryResult = Ack | Retry | DeadLetter
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """A message to publish before the delivery it follows from is acknowledged."""
+    """Message to publish before the delivery that caused it is acknowledged."""
 
     exchange: str
     routing_key: str
@@ -62,7 +62,7 @@ class FollowUp:
 
 
 def after_failure(delivery: Delivery, topology: Topology, reason: str) -> DeliveryResult:
-    """What an exception of the handler means: one rung further each time, and dead at the ladder's end."""
+    """Return the result for an exception of the handler: the next retry delay, or a dead letter after the last one."""
     failures = count(delivery.message.headers, FAILURES)
     if failures < len(topology.retry_delays):
         return Retry(topology.retry_delays[failures].delay, reason, failed=True)
@@ -70,21 +70,21 @@ def after_failure(delivery: Delivery, topology: Topology, reason: str) -> Delive
 
 
 def follow_up(delivery: Delivery, queue: str, result: DeliveryResult, topology: Topology, *, largest: int) -> FollowUp | None:
-    """Where the message goes from here, if anywhere; ``largest`` is how many bytes a body may have to be published again.
+    """Return the message to publish for a result, or None. ``largest``: bytes that a body may have to be published again.
 
-    The ladder leads back to the jobs exchange only: another message is dead instead, and so is one that is too large for it. What is
-    dead already does not die again.
+    Retry exchanges lead back to the jobs exchange only, so any other message becomes a dead letter instead, and so does
+    one that is too large. A dead letter does not die a second time.
     """
     match result:
         case Retry() if delivery.exchange == topology.jobs and len(delivery.message.body) <= largest:
-            return _retried(delivery, result, topology)
+            return _retry_message(delivery, result, topology)
         case Retry(reason=reason) | DeadLetter(reason=reason) if delivery.exchange != topology.dead:
-            return _buried(delivery, queue, reason, topology.dead, largest)
+            return _dead_letter(delivery, queue, reason, topology.dead, largest)
         case _:
             return None
 
 
-def _retried(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
+def _retry_message(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
     tier = next((tier for tier in topology.retry_delays if tier.delay >= result.after), topology.retry_delays[-1])
     headers: dict[str, Header] = {ATTEMPT: delivery.attempt}
     if result.failed:
@@ -93,8 +93,12 @@ def _retried(delivery: Delivery, result: Retry, topology: Topology) -> FollowUp:
     return FollowUp(tier.exchange, delivery.routing_key, message)
 
 
-def _buried(delivery: Delivery, queue: str, reason: str, exchange: str, largest: int) -> FollowUp:
-    """A dead letter lies until somebody looks at it: it carries no credentials, and a body that is too large only in part."""
+def _dead_letter(delivery: Delivery, queue: str, reason: str, exchange: str, largest: int) -> FollowUp:
+    """Return the dead letter of a message.
+
+    It is kept until an operator looks at it, so it has no credentials, and only the beginning of a body that is too
+    large.
+    """
     reason = reason[:_LONGEST_REASON].encode(errors="backslashreplace").decode()
     body = delivery.message.body
     if len(body) > largest:

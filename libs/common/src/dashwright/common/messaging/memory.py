@@ -1,4 +1,4 @@
-"""The broker of the one-process mode, and the twin in which everything can be tried without a server: RabbitMQ's rules, in memory."""
+"""In-memory broker with RabbitMQ's rules, for the one-process mode and for tests without a server."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from dashwright.common.observability import metrics
 
 
 class MemoryBroker:
-    """A broker that lives in the event loop. What it holds is gone when it closes: rows are the truth."""
+    """Broker inside the event loop. Its messages are lost when it closes: rows are the truth."""
 
     def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
         self.topology = topology
@@ -26,10 +26,12 @@ class MemoryBroker:
         self._numbers = count(1)
 
     async def start(self) -> None:
+        """Create the queues of the topology."""
         self._queues = {queue.name: MemoryQueue(queue, self._bury) for queue in self.topology.queues}
         metrics.broker_connected.set(1)
 
     async def close(self) -> None:
+        """End every subscription without waiting for handlers, and drop all messages."""
         for queue in self._queues.values():
             await queue.close()
         self._queues = {}
@@ -37,18 +39,22 @@ class MemoryBroker:
         metrics.broker_connected.set(0)
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
+        """Put a message into the queues that its key matches. Raises Unavailable, Unroutable or TooLarge."""
         self._check_open()
         check_size(message, self.max_message)
         self._route(exchange, routing_key, with_id_and_trace(message))
+        # Let consumers run, as waiting for a broker's confirmation would.
         await asyncio.sleep(0)
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
+        """Send a message to the inbox with this address, if it is open."""
         self._check_open()
         check_size(message, self.max_message)
-        self._hand_over(reply_to, message)
+        self._deliver(reply_to, message)
         await asyncio.sleep(0)
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> MemorySubscription:
+        """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently."""
         self._check_open()
         if queue not in self._queues:
             raise Unavailable(f"The broker has no queue {queue}; consume one of the topology")
@@ -57,36 +63,39 @@ class MemoryBroker:
         return subscription
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
+        """Open an address within the process."""
         self._check_open()
         address = f"inbox.{next(self._numbers)}"
         self._inboxes[address] = receive
         return MemoryInbox(self, address)
 
     async def check(self) -> None:
+        """Raise Unavailable unless the broker is running."""
         self._check_open()
 
     async def send_from(self, address: str, routing_key: str, message: Message, *, mandatory: bool) -> None:
-        """Sends for an inbox: to another inbox if one has this address, else to a queue."""
+        """Send for an inbox: to another inbox with this address, otherwise to a queue."""
         self._check_open()
         check_size(message, self.max_message)
         message = replace(message, reply_to=address)
         if mandatory or routing_key in self._queues:
             self._route("", routing_key, with_id_and_trace(message))
         else:
-            self._hand_over(routing_key, message)
+            self._deliver(routing_key, message)
         await asyncio.sleep(0)
 
     def close_inbox(self, address: str) -> None:
+        """Close an address; messages to it are dropped from now on."""
         self._inboxes.pop(address, None)
 
     def _check_open(self) -> None:
         if not self._queues:
             raise Unavailable("The message broker is not running; try again later")
 
-    def _hand_over(self, address: str, message: Message) -> None:
+    def _deliver(self, address: str, message: Message) -> None:
         receive = self._inboxes.get(address)
         if receive is not None:
-            # As from the network: never inside the sender's call.
+            # Later, as if from the network: a receiver must not run inside the sender's call.
             asyncio.get_running_loop().call_soon(receive, message)
 
     def _route(self, exchange: str, routing_key: str, message: Message) -> None:
@@ -127,21 +136,26 @@ class MemoryBroker:
 
 
 class MemoryInbox:
-    """An address within the process."""
+    """Address within the process."""
 
     def __init__(self, broker: MemoryBroker, address: str) -> None:
         self._broker = broker
         self._address = address
 
     async def send(self, routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+        """Send a message with this inbox as its reply address."""
         await self._broker.send_from(self._address, routing_key, message, mandatory=mandatory)
 
     async def close(self) -> None:
+        """Close the address."""
         self._broker.close_inbox(self._address)
 
 
 def matches(pattern: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether the words of a routing key match those of a topic binding: ``*`` is one word, ``#`` any number, also none (AMQP 0-9-1)."""
+    """Return whether the words of a routing key match a topic binding.
+
+    ``*`` matches one word, ``#`` any number including zero (AMQP 0-9-1).
+    """
     if not pattern:
         return not words
     if pattern[0] == "#":

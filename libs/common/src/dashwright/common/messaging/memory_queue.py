@@ -1,4 +1,4 @@
-"""One queue of the in-memory broker: order, prefetch, expiration, redelivery and dead letters as RabbitMQ has them."""
+"""Queue of the in-memory broker: order, prefetch, expiration, redelivery and dead letters as in RabbitMQ."""
 
 import asyncio
 from collections import deque
@@ -18,16 +18,17 @@ _log = structlog.get_logger()
 
 @dataclass(slots=True, eq=False)
 class QueuedMessage:
-    """A message in a queue, or held by one of its consumers."""
+    """Message in a queue, or held by one of its consumers."""
 
     message: Message
     exchange: str
     routing_key: str
-    expires_at: float | None = None
+    expires_at: float | None = None  #: Event loop time.
     redeliveries: int = 0
 
     @property
     def delivery(self) -> Delivery:
+        """Delivery that a consumer gets."""
         return Delivery(
             message=self.message,
             exchange=self.exchange,
@@ -38,7 +39,7 @@ class QueuedMessage:
 
 
 class MemorySubscription:
-    """A consumer of a queue with the messages it holds, oldest first."""
+    """Consumer of a queue with the messages it holds, oldest first."""
 
     def __init__(
         self, queue: "MemoryQueue", consumer: Consumer, prefetch: int, settle: Callable[[Delivery, str, DeliveryResult], None]
@@ -51,9 +52,11 @@ class MemorySubscription:
 
     @property
     def has_room(self) -> bool:
+        """Whether another message may be delivered."""
         return len(self._held) < self._prefetch
 
     def deliver(self, entry: QueuedMessage) -> None:
+        """Start the handler of a message."""
         self._held[entry] = None
         delivery = entry.delivery
 
@@ -75,6 +78,7 @@ class MemorySubscription:
         self._consumer.take(delivery, settle)
 
     async def cancel(self, *, drain: float) -> None:
+        """Stop consuming and wait up to ``drain`` seconds for running handlers. Unfinished messages return to the queue."""
         self._queue.leave(self)
         await self._consumer.drain(drain)
         held = [*self._held]
@@ -83,7 +87,7 @@ class MemorySubscription:
 
 
 class MemoryQueue:
-    """``bury`` gets what dies here, with the reason in RabbitMQ's words."""
+    """Queue of messages. ``bury`` is called with each message that dies here, and RabbitMQ's word for the reason."""
 
     def __init__(self, spec: Queue, bury: Callable[[Queue, QueuedMessage, str], None]) -> None:
         self.spec = spec
@@ -93,13 +97,14 @@ class MemoryQueue:
         self._expiry: asyncio.TimerHandle | None = None
 
     def check_room(self) -> None:
-        """Raises Unavailable where the queue refuses another message."""
+        """Raise Unavailable if the queue refuses another message."""
         if self.spec.overflow == "reject-publish" and len(self._ready) >= self.spec.max_length:
             raise Unavailable(
                 f"The queue {self.spec.name} is full ({self.spec.max_length:,} messages); try again when workers have caught up"
             )
 
     def put(self, message: Message, exchange: str, routing_key: str) -> None:
+        """Append a message and deliver it if a consumer has room."""
         limits = [seconds for seconds in (message.expiration, self.spec.ttl) if seconds is not None]
         expires_at = _now() + min(limits) if limits else None
         if self.spec.overflow == "drop-head" and len(self._ready) >= self.spec.max_length:
@@ -108,7 +113,7 @@ class MemoryQueue:
         self.dispatch()
 
     def put_back(self, entries: list[QueuedMessage]) -> None:
-        """Returns what was not acknowledged to the head of the queue; too often, and it is dead."""
+        """Return unacknowledged messages to the head of the queue; bury those that were delivered too often."""
         for entry in reversed(entries):
             again = replace(entry, redeliveries=entry.redeliveries + 1)
             if self.spec.delivery_limit is not None and again.redeliveries > self.spec.delivery_limit:
@@ -118,20 +123,22 @@ class MemoryQueue:
         self.dispatch()
 
     def reject(self, entry: QueuedMessage) -> None:
-        """What a consumer will never take: dead where this queue has dead letters, else gone."""
+        """Bury a message that no consumer will accept."""
         self._bury(self.spec, entry, "rejected")
         self.dispatch()
 
     def join(self, subscription: MemorySubscription) -> None:
+        """Add a consumer."""
         self._subscriptions.append(subscription)
         self.dispatch()
 
     def leave(self, subscription: MemorySubscription) -> None:
+        """Remove a consumer."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
 
     def dispatch(self) -> None:
-        """Hands out what consumers have room for, taking turns. Messages expire at the head only, as in RabbitMQ."""
+        """Deliver messages to consumers with room, in turn. Messages expire at the head only, as in RabbitMQ."""
         while self._ready:
             head = self._ready[0]
             if head.expires_at is not None and head.expires_at <= _now():
@@ -146,6 +153,7 @@ class MemoryQueue:
         self._watch_head()
 
     async def close(self) -> None:
+        """Cancel the consumers and drop all messages."""
         for subscription in [*self._subscriptions]:
             await subscription.cancel(drain=0)
         self._ready.clear()

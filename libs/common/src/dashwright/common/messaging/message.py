@@ -1,4 +1,4 @@
-"""What travels: a message as it is sent, and a delivery as a consumer meets it."""
+"""Message as it is sent, and delivery as a consumer gets it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -7,28 +7,29 @@ from uuid import uuid4
 from dashwright.common.errors import TooLarge
 from dashwright.common.observability import tracing
 
+#: Value of a header. Not a float: the client library writes floats in single precision, which would shift a timestamp
+#: by a minute.
 Header = str | int | bool
-"""No floats: the client library writes them in single precision, which makes a time of day wrong by a minute."""
 
+#: Header: attempts before the message was published for a retry.
 ATTEMPT = "dashwright-attempt"
-"""How many attempts were made before this message was put on the ladder."""
+#: Header: how many of these attempts ended in an exception.
 FAILURES = "dashwright-failures"
-"""How many of those ended in an exception."""
+#: Header of a dead letter: why it is dead.
 REASON = "dashwright-reason"
-"""Why a message is dead."""
+#: Header of a dead letter: the queue in which it died. Its routing key is the original one.
 ORIGIN_QUEUE = "dashwright-origin-queue"
-"""The queue in which a dead message died; its routing key is the original one."""
+#: Header of a dead letter: the exchange by which it reached that queue.
 ORIGIN_EXCHANGE = "dashwright-origin-exchange"
-"""The exchange by which a dead message came to that queue."""
+#: Header: the sender's credentials, as in HTTP.
 AUTHORIZATION = "authorization"
-"""The sender's credentials, as in HTTP."""
 
 Headers = Mapping[str, Header]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One message. ``expiration`` is in seconds from publishing; ``persistent`` means it survives a broker's restart."""
+    """Message as it is sent."""
 
     body: bytes
     headers: Headers = field(default_factory=dict)
@@ -36,27 +37,27 @@ class Message:
     correlation_id: str | None = None
     reply_to: str | None = None
     content_type: str = "application/json"
-    persistent: bool = True
-    expiration: float | None = None
+    persistent: bool = True  #: Whether it survives a restart of the broker.
+    expiration: float | None = None  #: Seconds after publishing.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """A message handed to a consumer. ``attempt`` is 1 at first and counts redeliveries and rungs of the ladder."""
+    """Message as a consumer gets it."""
 
     message: Message
     exchange: str
     routing_key: str
     redelivered: bool
-    attempt: int
+    attempt: int  #: Starts at 1; counts redeliveries and retries.
 
     def with_headers(self, headers: Headers) -> "Delivery":
-        """The delivery with these headers as well."""
+        """Return the delivery with additional headers."""
         return replace(self, message=replace(self.message, headers={**self.message.headers, **headers}))
 
 
 def with_id_and_trace(message: Message) -> Message:
-    """The message with an id, and with the current trace unless it carries one already."""
+    """Return the message with an id, and with the current trace unless it has one."""
     trace = tracing.current()
     headers = message.headers
     if trace is not None and tracing.HEADER not in headers:
@@ -65,7 +66,7 @@ def with_id_and_trace(message: Message) -> Message:
 
 
 def check_size(message: Message, limit: int) -> None:
-    """Raises TooLarge before a broker would answer an over-large message by closing the channel."""
+    """Raise TooLarge if the body exceeds ``limit`` bytes: a broker would close the channel instead."""
     if len(message.body) > limit:
         raise TooLarge(
             f"A message of {len(message.body):,} bytes is over the broker's limit of {limit:,} bytes; send less, or raise "
@@ -74,6 +75,6 @@ def check_size(message: Message, limit: int) -> None:
 
 
 def count(headers: Headers, name: str) -> int:
-    """A counting header, 0 where it is missing or not a number: headers come from strangers, too."""
+    """Return a counting header; 0 if it is missing or not a number, since any client may have set it."""
     value = headers.get(name, 0)
     return value if isinstance(value, int) and value > 0 else 0

@@ -1,17 +1,17 @@
-"""Calls to workers through a queue, with answers that may be larger than any message.
+"""Calls to workers through a queue, with responses that may be larger than any message.
 
     caller                              worker
       │── request: deadline, patience ──►│  by the worker's queue, mandatory, expires at the deadline
-      │◄─ (where to write to) ───────────│  only when the worker takes longer than a moment
-      │◄─ piece 0 … last ────────────────│  one message when the answer fits into one
-      │── taken 4 ──────────────────────►│  only when the answer comes in several: at most `window` are under way
-      │── cancel ───────────────────────►│  the reader has gone; also sent for a piece that nobody waits for
+      │◄─ (reply address) ───────────────│  only when the worker takes longer than a moment
+      │◄─ piece 0 … last ────────────────│  one message if the response fits into it
+      │── taken 4 ──────────────────────►│  only for several pieces: at most `window` are in flight
+      │── cancel ───────────────────────►│  the reader stopped; also sent for a piece that belongs to no call
 
-Both sides have an inbox (RabbitMQ's direct reply-to: no queue, nothing stored, gone with its channel). The first piece is due at the
+Both sides have an inbox (RabbitMQ's direct reply-to: no queue, nothing stored, closed with its channel). The first piece is due at the
 deadline; after it, `patience` seconds of silence end the call on either side.
 
-A request whose worker died comes back redelivered. It is put into the queue once more as its second attempt; if that one comes back as
-well, the caller is told and the request is gone, so one that kills workers kills two.
+A request whose worker died is redelivered. It is put into the queue once more as its second attempt. If that one is redelivered
+as well, the caller gets an error and the request is dropped, so a request that kills workers kills at most two.
 """
 
 from dashwright.common.messaging.rpc_client import RpcClient, RpcResponse

@@ -1,4 +1,4 @@
-"""The calling side: sends a request and reads the answer at its reader's pace. The protocol is drawn in ``rpc``."""
+"""Calling side of RPC: sends a request and reads the response as fast as its reader does. ``rpc`` describes the protocol."""
 
 import asyncio
 from collections import deque
@@ -19,12 +19,15 @@ from dashwright.common.observability import metrics
 
 _log = structlog.get_logger()
 
+#: Seconds. A connection that only broke is restored sooner; a broker that is down is not.
 _RECONNECTING = 3.0
-"""A connection that only broke is back sooner, a broker that is away is not."""
 
 
 class RpcClient:
-    """Calls workers. One for a process: all calls share an inbox. ``reconnecting``: seconds a call waits for a lost broker."""
+    """Caller of workers. One for a process: all calls share an inbox.
+
+    ``reconnecting``: seconds that a call waits for a lost broker.
+    """
 
     def __init__(self, broker: Broker, signer: Signer, *, clock: Clock | None = None, reconnecting: float = _RECONNECTING) -> None:
         self._reconnecting = reconnecting
@@ -32,15 +35,16 @@ class RpcClient:
         self._signer = signer
         self._clock = clock or Clock()
         self._inbox: Inbox | None = None
-        # Weak: an answer that its reader dropped is nobody's, and its worker is told so at the next piece.
-        self._answers: WeakValueDictionary[str, RpcResponse] = WeakValueDictionary()
+        # Weak references: a response that its reader dropped disappears, and its worker gets a cancel for the next piece.
+        self._responses: WeakValueDictionary[str, RpcResponse] = WeakValueDictionary()
         self._cancels: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
+        """Open the inbox."""
         self._inbox = await self._broker.inbox(self._receive, self._lost, confirmed=True)
 
     async def close(self) -> None:
-        """Ends the inbox; calls that still wait fail with Unavailable."""
+        """Close the inbox; pending calls fail with Unavailable."""
         inbox, self._inbox = self._inbox, None
         self._lost()
         await asyncio.gather(*self._cancels)
@@ -48,21 +52,22 @@ class RpcClient:
             await inbox.close()
 
     async def call(self, queue: str, body: bytes, *, timeout: float, headers: Headers | None = None) -> "RpcResponse":
-        """Returns when the first piece of the answer is here.
+        """Send a request and return the response once its first piece has arrived.
 
-        Raises what the worker raised; DeadlineExceeded after ``timeout`` seconds; Unroutable when there is no such queue; Unavailable when
-        the broker cannot be reached or was lost meanwhile. After the first piece ``timeout`` is the longest silence.
+        Raises the error of the worker; DeadlineExceeded after ``timeout`` seconds; Unroutable if the queue does not
+        exist; Unavailable if the broker is unreachable or was lost. After the first piece, ``timeout`` is the longest
+        silence.
         """
         if self._inbox is None:
             raise Unavailable("Calls to workers have not started or have ended; try again later")
         loop = asyncio.get_running_loop()
         deadline, patience = loop.time() + timeout, int(timeout * 1000)
-        answer = RpcResponse(self._broker, self._signer, queue, timeout)
-        self._answers[answer.call_id] = answer
+        response = RpcResponse(self._broker, self._signer, queue, timeout)
+        self._responses[response.call_id] = response
         request = Message(
             body=body,
             headers={**(headers or {}), wire.DEADLINE: self._clock.milliseconds() + patience, wire.PATIENCE: patience},
-            correlation_id=answer.call_id,
+            correlation_id=response.call_id,
             persistent=False,
             expiration=timeout,
         )
@@ -70,26 +75,26 @@ class RpcClient:
         try:
             await self._inbox.send(queue, request, mandatory=True, timeout=min(timeout, self._reconnecting))
             async with asyncio.timeout_at(deadline):
-                await answer.begun()
+                await response.begun()
         except TimeoutError as error:
-            await answer.give_up("deadline-exceeded")
-            raise DeadlineExceeded(_too_late(timeout, is_taken=answer.is_taken)) from error
+            await response.give_up("deadline-exceeded")
+            raise DeadlineExceeded(_too_late(timeout, is_taken=response.is_taken)) from error
         except DashwrightError as error:
-            await answer.give_up(error.code)
+            await response.give_up(error.code)
             raise
         except asyncio.CancelledError:
-            await answer.aclose()
+            await response.aclose()
             raise
-        return answer
+        return response
 
     def _receive(self, message: Message) -> None:
-        """Passes over what no service signed: the call goes on waiting for its worker."""
-        if not wire.is_genuine(self._signer, Purpose.ANSWER, "", message):
+        """Pass a message to its call. Messages without a valid signature are ignored: the call goes on waiting for its worker."""
+        if not wire.is_genuine(self._signer, Purpose.RESPONSE, "", message):
             metrics.messages_refused.labels("answers", "signature").inc()
-            _log.warning("rpc_answer_refused", call_id=message.correlation_id, reason="no service with this SECRET_KEY signed it")
+            _log.warning("rpc_response_refused", call_id=message.correlation_id, reason="no service with this SECRET_KEY signed it")
             return
-        answer = self._answers.get(message.correlation_id or "")
-        if answer is not None and answer.take(message):
+        response = self._responses.get(message.correlation_id or "")
+        if response is not None and response.take(message):
             return
         if message.reply_to and not message.headers.get(wire.LAST):
             task = asyncio.get_running_loop().create_task(
@@ -99,21 +104,24 @@ class RpcClient:
             task.add_done_callback(self._cancels.discard)
 
     def _lost(self) -> None:
-        for answer in [*self._answers.values()]:
-            answer.fail(Unavailable("The connection to the message broker was lost while a worker was at it; ask again"))
+        for response in [*self._responses.values()]:
+            response.fail(Unavailable("The connection to the message broker was lost during a call to a worker; try again"))
 
 
 def _too_late(seconds: float, *, is_taken: bool) -> str:
     if is_taken:
-        return f"The worker did not begin its answer within {seconds:g} s; ask for less or allow more time"
-    return f"No worker took the request within {seconds:g} s; see that one is running and not overloaded"
+        return f"The worker did not begin its response within {seconds:g} s; request less or allow more time"
+    return f"No worker took the request within {seconds:g} s; check that one is running and not overloaded"
 
 
 class RpcResponse:
-    """An answer, whole or still coming. Read it once: by ``complete``, ``read`` or ``chunks``. Whoever stops early calls ``aclose``."""
+    """Response that is complete or still arriving.
+
+    Read it once, by ``complete``, ``read`` or ``chunks``. A reader that stops early calls ``aclose``.
+    """
 
     def __init__(self, broker: Broker, signer: Signer, queue: str, patience: float) -> None:
-        #: The nonce of the request, too: an answer is signed for this call and fits no other.
+        #: Also the nonce of the request: a response is signed for this call and valid for no other.
         self.call_id = uuid4().hex
         self.headers: Mapping[str, Header] = {}
         self._broker = broker
@@ -137,20 +145,24 @@ class RpcResponse:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a worker has told that it is at it."""
+        """Whether a worker has accepted the request."""
         return self._worker is not None
 
     @property
     def complete(self) -> bytes | None:
-        """The whole body when it came in one piece, which most do; else None."""
+        """Whole body if it arrived in one piece, as most do; otherwise None."""
         return self._pieces[0] if self._ended and self._error is None and self._received == len(self._pieces) == 1 else None
 
     async def read(self) -> bytes:
-        """The whole body. Raises as ``chunks`` does."""
+        """Return the whole body. Raises the errors of ``chunks``."""
         return b"".join([piece async for piece in self.chunks()])
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The pieces as they come. Raises the worker's error, Unavailable when it was lost, DeadlineExceeded after too long a silence."""
+        """Yield the pieces as they arrive.
+
+        Raises the error of the worker, Unavailable if the worker was lost, and DeadlineExceeded after too long a
+        silence.
+        """
         while True:
             while self._pieces:
                 self._taken += 1
@@ -166,13 +178,16 @@ class RpcResponse:
                     await self._news.wait()
             except TimeoutError as error:
                 await self.give_up("deadline-exceeded")
-                raise DeadlineExceeded(f"The worker was silent for {self._patience:g} s in the middle of its answer; ask again") from error
+                raise DeadlineExceeded(
+                    f"The worker was silent for {self._patience:g} s in the middle of its response; try again"
+                ) from error
 
     async def aclose(self) -> None:
-        """Wants no more of it: the worker is told to stop, if it has not."""
+        """Stop reading; the worker is asked to stop if it has not finished."""
         await self.give_up("cancelled")
 
     async def give_up(self, outcome: str) -> None:
+        """End the call with an outcome for the metrics, and ask the worker to stop."""
         if self._ended:
             return
         self._end(outcome)
@@ -180,7 +195,7 @@ class RpcResponse:
             await cancel(self._broker, self._signer, self._worker, self.call_id)
 
     async def begun(self) -> None:
-        """Waits for the first piece. Raises the worker's error."""
+        """Wait for the first piece. Raises the error of the worker."""
         while not self._received and self._error is None:
             self._news.clear()
             await self._news.wait()
@@ -188,13 +203,14 @@ class RpcResponse:
             raise self._error
 
     def take(self, message: Message) -> bool:
-        """Takes a message of the worker in; False when it is not wanted."""
+        """Accept a message of the worker. Return False if it is not wanted any more."""
         attempt = count(message.headers, wire.ATTEMPT)
         if self._ended or attempt < self._attempt:
             return False
         if attempt > self._attempt:
+            # A second attempt starts from the beginning, but the reader already has pieces of the first one.
             if self._taken:
-                self.fail(Unavailable("The worker was lost in the middle of its answer; ask again"))
+                self.fail(Unavailable("The worker was lost in the middle of its response; try again"))
                 return False
             self._begin(attempt)
         self._worker = message.reply_to
@@ -203,6 +219,7 @@ class RpcResponse:
         return True
 
     def fail(self, error: DashwrightError) -> None:
+        """End the call with an error, unless it has ended."""
         if not self._ended:
             self._error = error
             self._end(error.code)
@@ -210,7 +227,7 @@ class RpcResponse:
     def _add(self, message: Message) -> None:
         headers = message.headers
         if headers[wire.SEQUENCE] != self._received:
-            self.fail(Unavailable("A piece of the worker's answer was lost; ask again"))
+            self.fail(Unavailable("A piece of the worker's response was lost; try again"))
             return
         if headers.get(wire.FAILED):
             self.fail(wire.decode_error(message.body))
@@ -225,6 +242,7 @@ class RpcResponse:
         self._news.set()
 
     async def _report(self) -> None:
+        # Report every half window: often enough that the worker never waits, at a fraction of the messages.
         if self._ended or self._worker is None or self._taken - self._reported < max(1, self._window // 2):
             return
         self._reported = self._taken
@@ -238,7 +256,7 @@ class RpcResponse:
 
 
 async def cancel(broker: Broker, signer: Signer, worker: str, call_id: str) -> None:
-    """Tells a worker to stop. Failing that it stops by itself, at the end of its patience."""
+    """Ask a worker to stop a call. If the message is lost, the worker stops at the end of its patience."""
     message = Message(body=b"", headers={wire.CANCEL: True}, correlation_id=call_id, persistent=False)
     try:
         await broker.reply(worker, wire.signed(signer, Purpose.CONTROL, "", message))

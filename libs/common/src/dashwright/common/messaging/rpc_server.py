@@ -1,4 +1,4 @@
-"""The answering side: runs a handler for each request and sends its answer no faster than its reader takes it."""
+"""Serving side of RPC: runs a handler for each request and sends its reply no faster than the reader reads."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
@@ -22,40 +22,44 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a caller asks. ``deadline`` is in Unix seconds; the handler is cancelled then, or when the caller goes away."""
+    """Request of a caller."""
 
     body: bytes
     headers: Headers
-    deadline: float
+    deadline: float  #: Unix seconds. The handler is cancelled then, or when the caller stops waiting.
 
     @property
     def is_repeated(self) -> bool:
-        """Whether a worker took it up before and ended: what that one did is not known."""
+        """Whether an earlier worker took the request and died. What that worker did is unknown."""
         return count(self.headers, wire.ATTEMPT) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer: whole, or in pieces that are made while it is sent. A generator is closed when nobody reads on."""
+    """Reply of a handler, whole or in pieces that are produced while sending.
+
+    A generator is closed when the reader stops.
+    """
 
     body: bytes | AsyncIterator[bytes]
     headers: Headers = field(default_factory=dict)
 
 
-Answering = Callable[[Request], Awaitable[Reply]]
+RequestHandler = Callable[[Request], Awaitable[Reply]]
 
 
 class RpcServer:
-    """Answers the calls of one queue. An answer travels in pieces of at most ``chunk`` bytes, ``window`` of them ahead of the reader.
+    """Server for the calls of one queue.
 
-    Who keeps taking pieces may do so for ``lingering`` times the patience of the request: a reader holds a place of ``prefetch``.
+    A reply is sent in pieces of at most ``chunk`` bytes, at most ``window`` of them ahead of the reader. A reader may
+    take ``lingering`` times the patience of its request in total, since it occupies a slot of ``prefetch``.
     """
 
     def __init__(
         self,
         broker: Broker,
         queue: str,
-        handler: Answering,
+        handler: RequestHandler,
         signer: Signer,
         *,
         prefetch: int,
@@ -81,11 +85,12 @@ class RpcServer:
         self._nonces = NonceCache()
 
     async def start(self) -> None:
+        """Open the inbox and begin to consume requests."""
         self._inbox = await self._broker.inbox(self._receive, self._lost, confirmed=False)
         self._subscription = await self._broker.consume(self._queue, self._serve, prefetch=self._prefetch)
 
     async def stop(self, *, drain: float) -> None:
-        """Takes no more requests and gives those at work ``drain`` seconds; the others go back to the queue for another worker."""
+        """Accept no more requests and give running ones ``drain`` seconds. The others return to the queue for another worker."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
         if self._inbox is not None:
@@ -105,7 +110,7 @@ class RpcServer:
         attempt = max(1, count(request.headers, wire.ATTEMPT))
         call = _Call(self, self._inbox, request, attempt, deadline, patience)
         if delivery.redelivered:
-            await self._take_up_again(call, request, attempt, remaining)
+            await self._repeat(call, request, attempt, remaining)
             return Ack()
         if not self._nonces.add(f"{call_id}/{attempt}", now=now, until=deadline):
             return self._refuse("replay")
@@ -117,14 +122,20 @@ class RpcServer:
         return Ack()
 
     def _refuse(self, reason: Literal["signature", "replay"]) -> DeliveryResult:
-        """Drops a message: the sender is unknown, and the dead letters are for what should have been carried out."""
+        """Drop a message and log why.
+
+        Not a dead letter, since the sender is unknown: dead letters are for work that should have been done.
+        """
         metrics.messages_refused.labels(self._queue, reason).inc()
         advice = "services with another DASHWRIGHT_SECRET_KEY, or programs that may write to this queue and should not"
         _log.warning("rpc_request_refused", reason=reason, look_for=advice)
         return Ack()
 
-    async def _take_up_again(self, call: "_Call", request: Message, attempt: int, remaining: float) -> None:
-        """The broker tells only that a request was delivered before, not how often: the count is in the second attempt's header."""
+    async def _repeat(self, call: "_Call", request: Message, attempt: int, remaining: float) -> None:
+        """Put a redelivered request into the queue as its second attempt, or refuse it after the second.
+
+        A broker reports only that a request was delivered before, not how often, so the attempt is in a header.
+        """
         if attempt == 1:
             again = replace(request, headers={**request.headers, wire.ATTEMPT: 2}, expiration=remaining)
             again = wire.signed(self.signer, Purpose.REQUEST, self._queue, again)
@@ -148,7 +159,7 @@ class RpcServer:
 
 
 class _Call:
-    """One request at work."""
+    """Request that is being handled."""
 
     def __init__(self, server: RpcServer, inbox: Inbox, request: Message, attempt: int, deadline: float, patience: float) -> None:
         self._server = server
@@ -166,23 +177,25 @@ class _Call:
         self._last_word: DashwrightError | None = None
 
     async def run(self, remaining: float) -> None:
-        """Answers within the deadline, and after the first piece without too long a silence; or stops because nobody waits any more."""
+        """Reply within the deadline, and after the first piece without too long a silence. Stop early if the reader stops."""
         loop = asyncio.get_running_loop()
         announcing: list[asyncio.Task[None]] = []
         timer = loop.call_later(self._server.announce_after, lambda: announcing.append(loop.create_task(self._announce())))
         try:
             async with asyncio.timeout(remaining) as self._scope:
                 try:
-                    await self._answer()
+                    await self._handle()
                 finally:
-                    # What the reader says from here on comes too late.
+                    # Control messages that arrive from here on come too late.
                     self._scope = None
         except TimeoutError:
             if self._sent and not self._stopped:
                 longest = self._server.lingering * self._patience
-                told = f"The answer was not read on for {self._patience:g} s, or not to its end in {longest:g} s"
-                self._last_word = DeadlineExceeded(f"{told}; read faster or ask for less")
-            _log.info("rpc_answer_stopped", sent=self._sent, reason=self._last_word.message if self._last_word else "nobody waits")
+                text = f"The reader read nothing for {self._patience:g} s, or did not finish within {longest:g} s"
+                self._last_word = DeadlineExceeded(f"{text}; read faster or request less")
+            _log.info(
+                "rpc_response_stopped", sent=self._sent, reason=self._last_word.message if self._last_word else "the caller stopped waiting"
+            )
             if self._last_word is not None:
                 await self.send_error(self._last_word)
         finally:
@@ -191,7 +204,7 @@ class _Call:
                 await task
 
     async def send_error(self, error: DashwrightError) -> None:
-        """The last piece of an answer that failed. When it cannot be sent, the caller's own deadline tells."""
+        """Send an error as the last piece. If that fails, the caller's own deadline ends the call."""
         headers: dict[str, Header] = {wire.SEQUENCE: self._sent, wire.LAST: True, wire.FAILED: error.code}
         try:
             await self._send(wire.encode_error(error), headers)
@@ -199,24 +212,25 @@ class _Call:
             _log.warning("rpc_error_not_sent", error=unsent.message)
 
     def taken(self, pieces: int) -> None:
+        """Record how many pieces the reader has read."""
         self._taken = max(self._taken, pieces)
         self._more.set()
         if self._sent:
             self._end_in(self._patience)
 
     def stop(self, last_word: DashwrightError | None) -> None:
-        """Cancels the handler, or closes its pieces."""
+        """Cancel the handler, or close its generator. ``last_word`` is sent to the caller."""
         if not self._stopped:
             self._end_in(0)
             self._stopped = True
             self._last_word = last_word
 
     def lose_reader(self) -> None:
-        """The inbox was lost: what the reader took cannot be heard any more."""
+        """Stop a call whose reader cannot report any more because the inbox was lost."""
         if self._sent:
-            self.stop(Unavailable("The worker lost the message broker in the middle of its answer; ask again"))
+            self.stop(Unavailable("The worker lost the message broker in the middle of its response; try again"))
 
-    async def _answer(self) -> None:
+    async def _handle(self) -> None:
         try:
             request = Request(body=self._request.body, headers=self._request.headers, deadline=self._deadline)
             reply = await self._server.handler(request)
@@ -235,6 +249,7 @@ class _Call:
             for index, piece in enumerate(pieces):
                 await self._send_piece(piece, reply.headers, last=index == len(pieces) - 1)
             return
+        # None = None | Send each piece one behind, since only the last one is marked as such.
         held: bytes | None = None
         async with aclosing(_pieces(reply.body, self._server.chunk)) as stream:
             async for piece in stream:
@@ -268,7 +283,7 @@ class _Call:
         headers[wire.ATTEMPT] = self._attempt
         message = Message(body=body, headers=headers, correlation_id=self._request.correlation_id, persistent=False)
         assert self._request.reply_to is not None
-        await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.ANSWER, "", message), mandatory=False)
+        await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.RESPONSE, "", message), mandatory=False)
 
     def _end_in(self, seconds: float) -> None:
         now = asyncio.get_running_loop().time()
@@ -279,7 +294,7 @@ class _Call:
 
 
 def _split(body: bytes, size: int) -> Iterator[bytes]:
-    """The body in pieces of at most ``size`` bytes; an empty body is one empty piece."""
+    """Yield the body in pieces of at most ``size`` bytes; an empty body is one empty piece."""
     if len(body) <= size:
         yield body
         return
@@ -289,7 +304,7 @@ def _split(body: bytes, size: int) -> Iterator[bytes]:
 
 
 async def _pieces(source: AsyncIterator[bytes], size: int) -> AsyncGenerator[bytes, None]:
-    """The source's pieces, the large ones cut, the empty ones left out; closes the source with itself."""
+    """Yield the pieces of a source, large ones split and empty ones left out; close the source at the end."""
     try:
         async for whole in source:
             for piece in _split(whole, size):

@@ -1,4 +1,4 @@
-"""How a call and its answer look on the wire: the headers of both sides, and errors that keep their class."""
+"""Wire format of calls: the headers of both sides, and errors that keep their class."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,28 +10,28 @@ from dashwright.common.messaging.message import Message
 from dashwright.common.messaging.signing import SIGNATURE, Meaning, Purpose, Signer
 from dashwright.common.observability import tracing
 
+#: On a request: Unix milliseconds by which the first piece of the response is due.
 DEADLINE = "rpc-deadline"
-"""On a request: Unix milliseconds after which nobody waits for the first piece of the answer."""
+#: On a request: milliseconds of silence after which either side ends the call.
 PATIENCE = "rpc-patience"
-"""On a request: milliseconds of silence after which either side gives the other up."""
+#: On a request: number of the attempt, 1 if missing. On a piece: the attempt that sent it.
 ATTEMPT = "rpc-attempt"
-"""On a request the attempt it is for, 1 where missing; on every piece of an answer the attempt it comes from."""
+#: On a piece: its number, from 0. A message without it only announces the worker's reply address.
 SEQUENCE = "rpc-sequence"
-"""On a piece: its number, from 0. A message without it only tells where the answer will come from."""
+#: On the last piece.
 LAST = "rpc-last"
-"""On the last piece."""
+#: On the first piece of several: how many may be in flight.
 WINDOW = "rpc-window"
-"""On the first piece of several: how many may be under way at once."""
+#: On the last piece of a failed call: the code of the error.
 FAILED = "rpc-failed"
-"""On the last piece when it is an error: the error's code."""
+#: From the caller: how many pieces its reader has read.
 TAKEN = "rpc-taken"
-"""From the caller: how many pieces its reader has taken."""
+#: From the caller: the response is not wanted any more.
 CANCEL = "rpc-cancel"
-"""From the caller: nobody wants the answer any more."""
 PREFIX = "rpc-"
 
+#: Headers that the signature does not cover: the trace is added while a message is being sent.
 _UNSIGNED = frozenset({SIGNATURE, tracing.HEADER})
-"""The trace is added while a message is sent."""
 
 
 def signed(signer: Signer, purpose: Purpose, place: str, message: Message) -> Message:
@@ -50,6 +50,7 @@ def _meaning(place: str, message: Message) -> Meaning:
 
 
 def encode_error(error: DashwrightError) -> bytes:
+    """Return an error as JSON."""
     return orjson.dumps(
         {
             "code": error.code,
@@ -64,7 +65,7 @@ def encode_error(error: DashwrightError) -> bytes:
 
 
 def decode_error(body: bytes) -> DashwrightError:
-    """The error as the worker raised it; an unknown code, of a newer worker, is an internal error with its text."""
+    """Return the error that the worker raised. An unknown code, of a newer worker, becomes an internal error with its text."""
     fields = orjson.loads(body)
     return _CLASSES.get(fields["code"], DashwrightError)(
         fields["message"],

@@ -13,8 +13,8 @@ import orjson
 from dashwright.common.key_derivation import derive, key_id
 from dashwright.common.messaging.message import Header
 
+#: Header with the id of the key and the HMAC-SHA256, both in hexadecimal.
 SIGNATURE = "dashwright-signature"
-"""The header: the id of the key and the HMAC-SHA256, both in hexadecimal."""
 
 Meaning = Sequence[Header | Sequence[Sequence[Header]] | None]
 
@@ -23,13 +23,13 @@ class Purpose(StrEnum):
     """The kind of a signed message, so that none passes for one of another kind."""
 
     REQUEST = "request"
-    ANSWER = "answer"
+    RESPONSE = "answer"
     CONTROL = "control"
     WAKE_UP = "wake-up"
 
 
 class Signer:
-    """Signs with the first key and accepts every key. Safe to share; holds no state of a message."""
+    """Signer that signs with the first key and accepts every key. Stateless and safe to share."""
 
     def __init__(self, *secret_keys: str) -> None:
         keys = {key_id(key).hex(): hmac.new(derive(key, b"dashwright message signatures"), digestmod="sha256") for key in secret_keys}

@@ -1,4 +1,4 @@
-"""Exchanges, queues and bindings as data: whoever starts a broker declares all of it, so any process may start first.
+"""Exchanges, queues and bindings as data. Every process declares all of them when it starts, so any may start first.
 
     batch submitters ─ submit.{namespace} ─┐
                                            ▼
@@ -14,9 +14,10 @@
     dashwright.expressions.query, dashwright.expressions.pictures, dashwright.jobs.probe, dashwright.jobs.repositories: requests of the
     gateway, by the default exchange
 
-Dead wake-ups end their jobs; what else is dead, nobody consumes: it is kept to be looked into, the oldest dropped when there is no room.
+Dead wake-ups end their jobs. Other dead letters have no consumer: they are kept for operators, and the oldest are dropped when
+the queue is full.
 
-Jobs lie in quorum queues. Requests lie in durable classic queues as transient messages: nothing of a query needs to survive, and a
+Jobs are in quorum queues. Requests are transient messages in durable classic queues: a query need not survive a restart, and a
 quorum queue would pay an fsync for each. RabbitMQ 4.3 refuses queues that are neither durable nor exclusive.
 """
 
@@ -26,8 +27,8 @@ from typing import Literal
 
 from dashwright.common.jobs.routing import EVALUATE
 
+#: Seconds of the retry tiers.
 DELAYS = (1.0, 5.0, 30.0, 300.0)
-"""Seconds of the retry ladder's rungs."""
 
 _SUBMIT, _WORK = "submit.#", "work.#"
 _LONGEST_JOB = 24 * 3600.0
@@ -36,7 +37,7 @@ _DELIVERIES_AGAIN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A durable exchange."""
+    """Durable exchange."""
 
     name: str
     type: Literal["topic", "fanout"] = "topic"
@@ -44,22 +45,21 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A durable queue. ``ttl`` (seconds) is the age at which a message dies; ``max_length`` is where it refuses more."""
+    """Durable queue."""
 
     name: str
     kind: Literal["quorum", "classic"] = "quorum"
-    max_length: int = 100_000
+    max_length: int = 100_000  #: Number of messages at which the queue overflows.
     overflow: Literal["reject-publish", "drop-head"] = "reject-publish"
-    ttl: float | None = None
+    ttl: float | None = None  #: Seconds after which a message dies.
     dead_letter_exchange: str | None = None
-    delivery_limit: int | None = None
-    """How often a message that was never acknowledged comes again before it is dead."""
+    delivery_limit: int | None = None  #: Redeliveries of an unacknowledged message before it is dead.
+    #: Seconds a consumer may hold a message. Brokers before 3.12 only have a global setting, 30 minutes.
     consumer_timeout: float | None = None
-    """Seconds a consumer may hold a message; brokers before 3.12 know only their own setting, 30 minutes."""
 
     @property
     def arguments(self) -> dict[str, str | int]:
-        """The arguments of the declaration, as RabbitMQ names them."""
+        """Arguments of the declaration, under RabbitMQ's names."""
         given: dict[str, str | int | None] = {
             "x-queue-type": self.kind,
             "x-max-length": self.max_length,
@@ -76,7 +76,10 @@ class Queue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """Messages of ``exchange`` whose routing key matches ``key`` (``*`` one word, ``#`` any number) go to ``queue``."""
+    """Binding of a queue to an exchange: messages whose routing key matches ``key`` go to ``queue``.
+
+    In ``key``, ``*`` matches one word and ``#`` any number.
+    """
 
     exchange: str
     queue: str
@@ -85,7 +88,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class RetryTier:
-    """One step of the retry ladder: what is published to ``exchange`` is back at the jobs exchange after ``delay`` seconds."""
+    """Retry delay: a message published to ``exchange`` is back at the jobs exchange after ``delay`` seconds."""
 
     delay: float
     exchange: str
@@ -93,7 +96,7 @@ class RetryTier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topology:
-    """Everything that is declared, and by which names the product's parts find it."""
+    """Everything that is declared, with the names by which other code finds it."""
 
     jobs: str
     submit: str
@@ -103,8 +106,7 @@ class Topology:
     query: str
     pictures: str
     evaluate: str
-    dead: str
-    """The exchange of what is dead, and the queue of what is kept of it."""
+    dead: str  #: Exchange of dead letters, and queue of those that are kept.
     dead_work: str
     retry_delays: tuple[RetryTier, ...]
     exchanges: tuple[Exchange, ...]
@@ -113,7 +115,7 @@ class Topology:
 
 
 def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> Topology:
-    """The topology under a prefix; the product has one, tests have one each."""
+    """Return the topology under a prefix. The product has one; each test has its own."""
     jobs, dead, query = f"{prefix}.jobs", f"{prefix}.dead", f"{prefix}.expressions.query"
     evaluate = f"{prefix}.expressions.evaluate"
     pictures = f"{prefix}.expressions.pictures"
@@ -134,9 +136,9 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
         retry_delays=retry_delays,
         exchanges=(Exchange(name=jobs), Exchange(name=dead), *(Exchange(name=tier.exchange, type="fanout") for tier in retry_delays)),
         queues=(
-            _held(submit, dead),
-            _held(work, dead),
-            _held(evaluate, dead),
+            _job_queue(submit, dead),
+            _job_queue(work, dead),
+            _job_queue(evaluate, dead),
             *(Queue(name=tier.exchange, ttl=tier.delay, dead_letter_exchange=jobs) for tier in retry_delays),
             Queue(name=dead, overflow="drop-head"),
             Queue(name=dead_work, overflow="drop-head"),
@@ -151,17 +153,20 @@ def topology(prefix: str = "dashwright", delays: Sequence[float] = DELAYS) -> To
             Binding(exchange=jobs, queue=evaluate, key=EVALUATE),
             *(Binding(exchange=tier.exchange, queue=tier.exchange, key="") for tier in retry_delays),
             *(Binding(exchange=dead, queue=dead_work, key=key) for key in (_WORK, EVALUATE)),
-            # What came by the default exchange has the name of its queue as its key.
+            # A message sent through the default exchange has the name of its queue as its key.
             *(Binding(exchange=dead, queue=dead, key=key) for key in (_SUBMIT, f"{prefix}.#")),
         ),
     )
 
 
-def _held(name: str, dead: str) -> Queue:
-    """A queue of jobs. Its delivery limit is a back-stop only, since messages held beside a poisonous one are counted, too: what ends a
-    poisonous job is the count in its row."""
+def _job_queue(name: str, dead: str) -> Queue:
+    """Return a queue of jobs.
+
+    Its delivery limit is only a back-stop, since messages held next to a poisonous one are counted as well. A poisonous
+    job is ended by the attempts in its row.
+    """
     return Queue(name=name, dead_letter_exchange=dead, delivery_limit=_DELIVERIES_AGAIN, consumer_timeout=_LONGEST_JOB)
 
 
+#: Topology of the product.
 TOPOLOGY = topology()
-"""The topology of the product."""
