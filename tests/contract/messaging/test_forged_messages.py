@@ -120,9 +120,9 @@ async def test_a_genuine_answer_fits_its_own_call_only(calls: Calls) -> None:
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"asked", timeout=20))
     await asyncio.wait_for(handler.begun.get(), 5)
     other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
-    (asked,) = client._answers
+    (asked,) = client._responses
     client._receive(replace(wire.signed(SIGNER, Purpose.RESPONSE, "", other), correlation_id=asked))
-    assert not client._answers[asked]._ended
+    assert not client._responses[asked]._ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
 

@@ -1,4 +1,4 @@
-"""The life of one process: settings, logs, event loop, signals, and the order in which its parts start and stop."""
+"""Lifecycle of a process: settings, logs, event loop, signals, and the order in which its parts start and stop."""
 
 import asyncio
 import os
@@ -20,16 +20,19 @@ from dashwright.common.settings import Settings, SettingsError, load, unknown
 log = structlog.get_logger()
 T = TypeVar("T")
 
+#: Open files that a process needs in addition to its connections.
 _OTHER_FILES = 1000
-"""Open files that a process needs for all but the connections it is made for."""
 
 
 class StoppedBeforeStart(Exception):
-    """A signal came before the process served."""
+    """Signal to stop that arrived before the process was serving."""
 
 
 def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> int:
-    """Runs a service until SIGINT or SIGTERM; answers the exit status. What stops the start is one line on standard error."""
+    """Run a service until SIGINT or SIGTERM and return the exit status.
+
+    An error that prevents the start is written as one line to standard error.
+    """
     try:
         settings = load()
     except SettingsError as error:
@@ -54,13 +57,16 @@ def run(service: str, main: Callable[[Settings], Coroutine[Any, Any, None]]) -> 
 
 
 def warn_of_unknown_settings(environment: Mapping[str, str]) -> None:
-    """Log each variable with our prefix, of ``environment`` or ``.env``, that is no setting, with the one that was probably meant."""
+    """Log each variable with the prefix that is not a setting, with the setting that was probably meant.
+
+    ``.env`` is read as well.
+    """
     for name, meant in unknown({**dotenv_values(".env"), **environment}).items():
         log.warning("unknown_setting", name=name, did_you_mean=meant or None)
 
 
 def stop_signal() -> asyncio.Event:
-    """An event that SIGINT or SIGTERM sets. A second signal ends the process at once."""
+    """Return an event that SIGINT or SIGTERM sets. A second signal ends the process immediately."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -68,7 +74,7 @@ def stop_signal() -> asyncio.Event:
         stopped.set()
         for each in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(each)
-        log.info("stopping", signal=number.name)  # last, since whoever read the log may be gone
+        log.info("stopping", signal=number.name)  # last, since writing fails if the reader of the log has ended
 
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stop, each)
@@ -78,9 +84,9 @@ def stop_signal() -> asyncio.Event:
 async def start_with_retries(
     what: str, start: Callable[[], Awaitable[T]], stopped: asyncio.Event, *, seconds: float = 60.0, pause: float = 1.0
 ) -> T:
-    """Starts something another process provides, again while that is unavailable, for ``seconds``.
+    """Start something that another process provides, trying again for ``seconds`` while it is unavailable.
 
-    Raises Stopped as soon as ``stopped`` is set: who stops a process that still waits does not have to wait as well.
+    Raises StoppedBeforeStart as soon as ``stopped`` is set, so that a waiting process can be stopped without delay.
     """
     attempts = asyncio.create_task(_attempts(what, start, seconds, pause), name=f"start-{what}")
     stopping = asyncio.create_task(stopped.wait(), name="stop-signal")
@@ -109,7 +115,7 @@ async def _attempts(what: str, start: Callable[[], Awaitable[T]], seconds: float
 
 
 def allow_connections(number: int) -> None:
-    """Lets this process hold so many connections open beside what else it needs; says so where the system does not grant that."""
+    """Raise the limit of open files for ``number`` connections; log if the system does not allow it."""
     wanted = number + _OTHER_FILES
     allowed, granted = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed != resource.RLIM_INFINITY and allowed < wanted:
@@ -117,12 +123,12 @@ def allow_connections(number: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, granted))
         if allowed < wanted:
             advice = "raise the limit of open files of this process, or lower DASHWRIGHT_WATCHES"
-            # Few servers come near DASHWRIGHT_WATCHES; half of what it takes is no reason to alarm anyone.
+            # Few servers come near DASHWRIGHT_WATCHES, so half of the files is worth a note, but no warning.
             report = log.warning if allowed < wanted // 2 else log.info
             report("few_open_files", allowed=allowed, wanted=wanted, advice=advice)
 
 
 async def require_schema(url: str) -> None:
-    """Unavailable while migrations are pending: another process applies them."""
+    """Raise Unavailable while migrations are pending: another process applies them."""
     if missing := await schema.pending(url):
         raise Unavailable(f"the database lacks the migrations {', '.join(missing)}; run: dashwright migrate")

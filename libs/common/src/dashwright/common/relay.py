@@ -1,6 +1,6 @@
-"""Publishes what the outbox holds: at once after the commit that recorded it, and later for what was left behind.
+"""Relay of the outbox: publishes wake-ups right after the commit that recorded them, and overdue ones later.
 
-Stands above stores and messaging, because it is what joins them.
+It is above stores and messaging because it connects them.
 """
 
 import asyncio
@@ -22,9 +22,12 @@ log = structlog.get_logger()
 
 
 class Relay:
-    """``publish_soon`` never waits and never fails: the row in the outbox stays until the broker has confirmed.
+    """Publisher of recorded wake-ups.
 
-    ``overdue_after`` is how long whoever recorded a wish has to publish it before the relay does; ``every`` how often it looks.
+    ``publish_soon`` neither waits nor fails: a row remains in the outbox until the broker has confirmed its message.
+    ``overdue_after`` is the time that the process which recorded a wake-up has for publishing it; ``every`` the seconds
+    between two looks for overdue ones; ``linger`` the seconds over which confirmed rows are collected to be deleted
+    together.
     """
 
     def __init__(
@@ -51,10 +54,11 @@ class Relay:
         self._running: asyncio.Task[None] | None = None
 
     def start(self) -> None:
+        """Start looking for overdue wake-ups."""
         self._running = asyncio.create_task(self._run(), name="relay")
 
     async def stop(self) -> None:
-        """Waits for what is being published; what fails stays in the outbox."""
+        """Wait for messages that are being published. Those that fail remain in the outbox."""
         if self._running is not None:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
@@ -63,7 +67,7 @@ class Relay:
             await asyncio.gather(self._forgetting, return_exceptions=True)
 
     def publish_soon(self, wakeups: Sequence[Wakeup]) -> None:
-        """Publishes recorded wishes in the background. Call it after the commit."""
+        """Publish recorded wake-ups in the background. Call after the commit."""
         for wakeup in wakeups:
             task = asyncio.create_task(self._publish_one(wakeup), name="publish-wakeup")
             self._publishing.add(task)
@@ -87,7 +91,7 @@ class Relay:
         await self._broker.publish(wakeup.exchange, wakeup.routing_key, message)
 
     async def _forget_confirmed(self) -> None:
-        """Deletes confirmed rows together: one statement for many jobs."""
+        """Delete confirmed rows together: one statement for many jobs."""
         while self._confirmed:
             await asyncio.sleep(self._linger)
             ids, self._confirmed = self._confirmed, []
@@ -95,7 +99,7 @@ class Relay:
                 async with self._database.connection() as connection:
                     await outbox.published(connection, ids)
             except Unavailable as error:
-                # The rows stay and are published once more, which does no harm.
+                # The rows remain and are published again, which does no harm: consumers ignore a repeated wake-up.
                 log.info("outbox_not_cleared", rows=len(ids), error=error.message)
                 return
 
@@ -115,7 +119,7 @@ class Relay:
             await asyncio.sleep(self._every)
 
     async def publish_overdue(self) -> int:
-        """Publishes wishes left behind; answers how many."""
+        """Publish overdue wake-ups and return their number."""
         done: list[int] = []
         failure: Unavailable | None = None
         async with self._database.transaction() as connection:

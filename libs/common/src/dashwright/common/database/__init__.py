@@ -1,4 +1,4 @@
-"""PostgreSQL: the pool and its errors, named queries, listening, and the schema's migrations. The only package that opens connections.
+"""PostgreSQL: the pool and its errors, named queries, LISTEN, and migrations. The only package that opens connections.
 
-Nothing here knows a table: what the rows mean is the stores' business.
+It does not know any table: stores know what rows mean.
 """

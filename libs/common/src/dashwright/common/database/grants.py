@@ -1,4 +1,4 @@
-"""The rights of each service's role on the tables: rows, never the schema. A database without these roles is left as it is."""
+"""Rights of each service's role on the tables: rows, never the schema. A database without these roles is not changed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _AUDIT: Final = "audit_event"
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """The tables on which a role may do less than read and write."""
+    """Tables on which a role may do less than read and write."""
 
     read_only: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
@@ -23,16 +23,16 @@ class Rights:
 
 SERVICES: Final[Mapping[str, Rights]] = {
     "dashwright_api": Rights(read_only=(_RECORD,)),
-    # It counts members and keys against quotas, and names authors.
+    # The worker counts members and keys against quotas, and reads the names of authors.
     "dashwright_jobs_worker": Rights(read_only=(_RECORD, *_IDENTITY), closed=(_AUDIT,)),
     "dashwright_expressions": Rights(read_only=(_RECORD,), closed=(*_IDENTITY, _AUDIT)),
 }
 
 
 async def grant(connection: "asyncpg.Connection[Any]", services: Mapping[str, Rights] = SERVICES) -> None:
-    """Grant each of the roles that exist its rights on every table there is. Takes the owner of the tables, and a transaction.
+    """Grant each existing role its rights on every table. Call in a transaction, as the owner of the tables.
 
-    Raises DashwrightError where another role owns some of them.
+    Raises DashwrightError if another role owns some of them.
     """
     try:
         await _grant(connection, services)

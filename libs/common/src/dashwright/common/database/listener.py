@@ -1,4 +1,4 @@
-"""Listening for NOTIFY on a connection of its own that is made again after a loss."""
+"""LISTEN on a connection of its own, which is opened again after a loss."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -13,7 +13,7 @@ from dashwright.common.database.losses import CONNECTING
 log = structlog.get_logger()
 
 _FIRST_DELAY, _LAST_DELAY = 0.1, 5.0  # seconds between attempts to connect
-_PROBE_EVERY = 15.0  # seconds; a peer that vanished without a word is noticed this late
+_PROBE_EVERY = 15.0  # seconds after which a peer that vanished without closing the connection is noticed
 
 Connect = Callable[[], Awaitable["asyncpg.Connection[asyncpg.Record]"]]
 
@@ -28,7 +28,7 @@ async def listening(
     *,
     place: str,
 ) -> AsyncIterator[None]:
-    """Listens while the block runs; see ``Database.listen``."""
+    """Listen while the block runs; see ``Database.listen``."""
     task = asyncio.create_task(_keep_listening(connect, channel, on_notification, on_listening, on_lost, place), name=f"listen {channel}")
     try:
         yield
@@ -52,6 +52,7 @@ async def _keep_listening(
             connection = await connect()
             try:
                 await connection.add_listener(channel, lambda _connection, _pid, _channel, payload: on_notification(str(payload)))
+                # Also after a failed start of listening: the caller may have missed notifications in any case.
                 connection.add_termination_listener(lambda _connection: on_lost())
                 delay = _FIRST_DELAY
                 on_listening()

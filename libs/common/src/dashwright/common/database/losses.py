@@ -1,4 +1,7 @@
-"""Tells the loss of the server from an error in a query, and says it without the password."""
+"""Classification of database errors: a lost server, a busy server, or an error in the query.
+
+Messages name the database without its password.
+"""
 
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -6,8 +9,8 @@ import asyncpg
 
 from dashwright.common.errors import BadRequest, Unavailable
 
+#: Seconds that a client is asked to wait: about as long as a restart of PostgreSQL takes.
 RETRY_AFTER = 1.0
-"""Seconds a caller is asked to wait: a restart of PostgreSQL takes about as long."""
 
 _SERVER_GOES = (
     asyncpg.PostgresConnectionError,
@@ -31,61 +34,62 @@ _UNSTORABLE = (
 _REFUSED = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError, asyncpg.InsufficientPrivilegeError)
 _CLIENT_SIDE = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 
+#: Errors of connecting to a server that is unreachable or refuses the role.
 CONNECTING = (*_SERVER_GOES, *_REFUSED, *_CLIENT_SIDE)
-"""What connecting may raise when the server is away or lets nobody in."""
 
+#: Errors of a query. ``is_loss`` tells apart those that mean a lost server.
 QUERYING = (asyncpg.PostgresError, *_CLIENT_SIDE)
-"""What a query may raise; ``is_loss`` tells which of them mean that the server is gone."""
 
 
 def is_loss(error: BaseException, *, closed: bool) -> bool:
-    """Whether the server went away, given the error of a query and whether its connection is closed now.
+    """Return whether the server was lost, given the error of a query and whether its connection is closed now.
 
-    asyncpg's ``InterfaceError`` also means wrong arguments, and ``OSError`` may come from a caller's own work: only a closed
-    connection makes a loss of them.
+    asyncpg's ``InterfaceError`` also means wrong arguments, and ``OSError`` may come from a caller's own work: these
+    count only if the connection is closed.
     """
     return isinstance(error, _SERVER_GOES) or (closed and isinstance(error, _CLIENT_SIDE))
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether the server gave up a statement that may succeed later: it waited or ran too long, or met another in the wrong order."""
+    """Return whether the server gave up a statement that may succeed later: a time-out, or a conflict of locks."""
     return isinstance(error, _BUSY)
 
 
 def is_refused(error: BaseException) -> bool:
-    """Whether the server cannot hold what it was given: the last fence behind the checks that say so earlier."""
+    """Return whether the server cannot store a value. Earlier checks should have refused such values already."""
     return isinstance(error, _UNSTORABLE)
 
 
 def refused(error: BaseException) -> BadRequest:
+    """Return the error for a value that the server cannot store."""
     return BadRequest(f"a value of this request cannot be stored: {error}")
 
 
 def busy(place: str, error: BaseException) -> Unavailable:
-    """The error to raise, from ``error``, when the database at ``place`` is there but did not get to it."""
-    return Unavailable("The database is busy. Nothing was changed; try again.", retry_after=RETRY_AFTER, details=_told(place, error))
+    """Return the error for a database that is reachable but too busy."""
+    return Unavailable("The database is busy. Nothing was changed; try again.", retry_after=RETRY_AFTER, details=_log_details(place, error))
 
 
 def lost(place: str, error: BaseException) -> Unavailable:
-    """The error to raise, from ``error``, when the database goes away from under its callers: they need not know where it is."""
+    """Return the error for a database that was lost during a request. Clients do not see its address."""
     text = "The database is not available at the moment; try again soon."
-    return Unavailable(text, retry_after=RETRY_AFTER, details=_told(place, error))
+    return Unavailable(text, retry_after=RETRY_AFTER, details=_log_details(place, error))
 
 
 def unavailable(place: str, error: BaseException) -> Unavailable:
-    """The error to raise, from ``error``, when the database at ``place`` cannot be had at a start: whoever starts must know where it is."""
+    """Return the error for a database that is unreachable at start. It names the address, for the operator."""
     said = str(error) or type(error).__name__
     text = f"The database {place} is not available ({said}). Check that PostgreSQL runs there and try again."
     return Unavailable(text, retry_after=RETRY_AFTER)
 
 
-def _told(place: str, error: BaseException) -> dict[str, str]:
-    """For logs."""
-    return {"database": place, "said": str(error) or type(error).__name__}
+def _log_details(place: str, error: BaseException) -> dict[str, str]:
+    """Return details that only the log shows."""
+    return {"database": place, "error": str(error) or type(error).__name__}
 
 
 def place_of(url: str) -> str:
-    """Host and database of a URL as people may see them: ``dashwright at db.example:5432``. No user, no password."""
+    """Return database and host of a URL without user and password: ``dashwright at db.example:5432``."""
     parts = urlsplit(url)
     query = parse_qs(parts.query)
     named = query.get("dbname", query.get("database", [unquote(parts.path.lstrip("/"))]))[0]

@@ -1,4 +1,4 @@
-"""The pool of connections to PostgreSQL. A lost server is one error, ``Unavailable``, and the pool heals when it returns."""
+"""Pool of connections to PostgreSQL. A lost server is reported as ``Unavailable``, and the pool recovers when it returns."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -13,32 +13,37 @@ from dashwright.common.database.listener import listening
 from dashwright.common.database.losses import CONNECTING, QUERYING, busy, is_busy, is_loss, is_refused, lost, place_of, refused, unavailable
 from dashwright.common.database.shares import ConnectionShares
 
+#: Connection of the pool, with the methods of ``asyncpg.Connection``.
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
-"""A connection of the pool; offers what ``asyncpg.Connection`` does."""
 
 _CONNECT_TIMEOUT = 5.0
-_CANCEL_ALLOWANCE = 5.0  # seconds the server has to say itself that a statement took too long
+_CANCEL_ALLOWANCE = 5.0  # seconds for the server to report a statement time-out itself
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Limits in seconds: waiting for a free connection, running one statement, waiting for one lock, idling within a transaction.
+    """Limits in seconds."""
 
-    The last one takes the locks of a client that froze or cannot be reached any more, which the server would keep for hours.
-    """
-
-    acquire: float = 5.0
-    statement: float = 30.0
-    lock: float = 5.0
+    acquire: float = 5.0  #: Waiting for a free connection.
+    statement: float = 30.0  #: Running one statement.
+    lock: float = 5.0  #: Waiting for one lock.
+    #: Idling inside a transaction. Ends transactions of frozen or unreachable clients, whose locks the server would
+    #: otherwise keep for hours.
     idle: float = 10.0
 
 
-async def _leave_as_it_is(_connection: "asyncpg.Connection[Any]") -> None:
-    """Spares a round trip for each loan: no borrower changes the session, and asyncpg itself rolls back what was left open."""
+async def _no_reset(_connection: "asyncpg.Connection[Any]") -> None:
+    """Skip asyncpg's reset, and thus a round trip for each use.
+
+    No caller changes the session, and asyncpg itself rolls back open transactions.
+    """
 
 
 class Database:
-    """One pool. Do no other I/O inside its blocks: a time-out or a lost connection there counts as the database's."""
+    """Pool of connections.
+
+    Do no other I/O inside its blocks: a time-out or lost connection there would be taken for one of the database.
+    """
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, options: dict[str, Any], timeouts: Timeouts) -> None:
         self._pool = pool
@@ -50,10 +55,10 @@ class Database:
 
     @classmethod
     async def open(cls, url: str, *, application_name: str, min_size: int = 1, max_size: int = 10, timeouts: Timeouts = Timeouts()) -> Self:
-        """Connects ``min_size`` times. Raises Unavailable, naming host and database, where that fails."""
+        """Open a pool with ``min_size`` connections. Raises Unavailable, naming host and database, if that fails."""
         options: dict[str, Any] = {
             "timeout": _CONNECT_TIMEOUT,
-            # A server that went silent never answers: without a limit of our own a caller would wait for ever.
+            # A server that went silent never responds: without a limit on this side the caller would wait forever.
             "command_timeout": timeouts.statement + _CANCEL_ALLOWANCE,
             "server_settings": {
                 "application_name": application_name,
@@ -61,11 +66,11 @@ class Database:
                 "statement_timeout": str(int(timeouts.statement * 1000)),
                 "lock_timeout": str(int(timeouts.lock * 1000)),
                 "idle_in_transaction_session_timeout": str(int(timeouts.idle * 1000)),
-                # Where the planner's estimate is far off, compiling a statement takes a second, and running it a millisecond.
+                # If the planner's estimate is far off, it spends a second on compiling a statement that runs for a millisecond.
                 "jit": "off",
             },
         }
-        pool = asyncpg.create_pool(url, min_size=min_size, max_size=max_size, reset=_leave_as_it_is, **options)
+        pool = asyncpg.create_pool(url, min_size=min_size, max_size=max_size, reset=_no_reset, **options)
         try:
             await pool
         except CONNECTING as error:
@@ -75,16 +80,17 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Lends a connection. Raises Unavailable when none is free in time, or when the server goes away inside the block or is too busy.
+        """Yield a connection.
 
-        Raises TooManyRequests where the holder of the current task has too many requests in hand (``shares``). Errors of SQL (a unique
-        violation) pass as asyncpg's own.
+        Raises Unavailable if none is free in time, or if the server is lost or too busy inside the block;
+        TooManyRequests if the holder of the current task has too many requests (``shares``). Errors of SQL, such as a
+        unique violation, are asyncpg's own.
         """
-        async with self._shares.turn(), self._lent() as connection:
+        async with self._shares.turn(), self._leased() as connection:
             yield connection
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[Connection]:
+    async def _leased(self) -> AsyncIterator[Connection]:
         connection = await self._acquire()
         try:
             yield connection
@@ -104,12 +110,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """Lends a connection inside one transaction. Unavailable may come from the commit itself: then its outcome is unknown."""
+        """Yield a connection inside one transaction. If the commit itself raises Unavailable, its outcome is unknown."""
         async with self.connection() as connection, connection.transaction():
             yield connection
 
     async def check(self) -> None:
-        """Raises Unavailable unless the server answers a trivial query."""
+        """Raise Unavailable unless the server responds to a trivial query."""
         async with self.connection() as connection:
             await connection.execute("select 1")
 
@@ -131,7 +137,7 @@ class Database:
         )
 
     async def close(self) -> None:
-        """Waits for connections in use to come back, for as long as one statement may take, then closes all."""
+        """Wait for connections in use, at most as long as one statement may take, then close all."""
         try:
             async with asyncio.timeout(self._timeouts.statement):
                 await self._pool.close()
@@ -140,7 +146,7 @@ class Database:
 
     async def _acquire(self) -> Connection:
         try:
-            async with asyncio.timeout(self._timeouts.acquire):  # the pool's own time-out starts a task for each loan
+            async with asyncio.timeout(self._timeouts.acquire):  # the pool's own time-out would start a task for each use
                 return await self._pool.acquire()
         except CONNECTING as error:
             raise lost(self._place, error) from error
@@ -149,5 +155,5 @@ class Database:
 def _is_gone(connection: Connection) -> bool:
     try:
         return connection.is_closed()
-    except asyncpg.InterfaceError:  # the pool took it back when it closed
+    except asyncpg.InterfaceError:  # a closed pool has taken the connection back
         return True

@@ -1,4 +1,4 @@
-"""Brings a database to the schema of this program: plain SQL files in order, forward only, one migrator at a time.
+"""Migration of a database to the schema of this program: plain SQL files in order, forward only, one migrator at a time.
 
 Why this is not a library: ``docs/decisions/0001-migrations.md``.
 """
@@ -36,21 +36,22 @@ create table if not exists schema_migrations (
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file: its name (``0001_resources.sql``), its text, and the SHA-256 of that text."""
+    """Migration file with its name (``0001_resources.sql``) and text."""
 
     name: str
     sql: str
 
     @property
     def checksum(self) -> str:
+        """SHA-256 of the text, in hexadecimal."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
-    """Applies what is pending and answers the names, in order; a second migrator waits for the first, then finds nothing to do.
+    """Apply pending migrations and return their names in order. A concurrent migrator waits, then finds nothing to do.
 
-    Raises Unavailable when the database is away, DashwrightError when it is newer than this program, when a file that ran was
-    changed, or when a file fails: then nothing of that file, and all of those before it, is applied.
+    Raises Unavailable if the database is unreachable. Raises DashwrightError if it is newer than this program, if an
+    applied file was changed, or if a file fails: then nothing of that file is applied, but everything before it.
     """
     async with _connected(url) as connection:
         await _lock(connection, place_of(url))
@@ -67,14 +68,17 @@ async def migrate(url: str, source: Traversable = MIGRATIONS) -> list[str]:
 
 
 async def pending(url: str, source: Traversable = MIGRATIONS) -> list[str]:
-    """The names ``migrate`` would apply now. Changes nothing; raises what ``migrate`` raises before it applies anything."""
+    """Return the names that ``migrate`` would apply.
+
+    Changes nothing; raises what ``migrate`` raises before it applies anything.
+    """
     async with _connected(url) as connection:
         fresh = await connection.fetchval("select to_regclass('schema_migrations') is null")
         return [migration.name for migration in _pending(read(source), {} if fresh else await _applied(connection))]
 
 
 def read(source: Traversable) -> list[Migration]:
-    """The migrations of a folder in order. Raises DashwrightError on a name or number that does not fit."""
+    """Return the migrations of a folder in order. Raises DashwrightError for an invalid name or a duplicate number."""
     names = sorted(entry.name for entry in source.iterdir() if entry.name.endswith(".sql"))
     for earlier, name in zip(["", *names], names, strict=False):
         if not _NAME.fullmatch(name):
@@ -114,7 +118,7 @@ async def _applied(connection: "asyncpg.Connection[asyncpg.Record]") -> dict[str
 
 
 async def _lock(connection: "asyncpg.Connection[asyncpg.Record]", place: str) -> None:
-    """Held until the connection ends."""
+    """Take the lock of migrations, which is held until the connection ends."""
     await connection.execute(f"set lock_timeout = '{_LOCK_WAIT}'")
     try:
         await connection.execute("select pg_advisory_lock($1)", _LOCK)

@@ -1,4 +1,4 @@
-"""Fair shares of the connections of a pool, so that one caller's requests never keep those of others waiting."""
+"""Fair shares of the connections of a pool, so that one caller's requests do not make all others wait."""
 
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
@@ -13,16 +13,16 @@ _holder: ContextVar[Hashable | None] = ContextVar("holder of database connection
 
 
 def share_as(holder: Hashable) -> None:
-    """Take connections as ``holder`` from now on, in the current task and in those that it starts."""
+    """Count connections towards ``holder`` from now on, in the current task and in those that it starts."""
     _holder.set(holder)
 
 
 class ConnectionShares:
-    """The shares of a pool of ``size`` connections.
+    """Shares of a pool of ``size`` connections.
 
-    A holder that has a connection leaves half of them to others. One is left to work without a holder, such as probes and
-    logins, which takes connections as they become free. So does a holder that has one already: to wait for a second share
-    could last until the wait times out.
+    A holder that has a connection leaves half of them to others. One connection remains for work without a holder, such
+    as probes and logins, which takes any free one. So does a holder that has a connection already: waiting for a second
+    share could last until the wait times out.
     """
 
     def __init__(self, size: int, *, seconds: float) -> None:
@@ -31,7 +31,7 @@ class ConnectionShares:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for the turn of the current task's holder. Raises TooManyRequests where that takes too long."""
+        """Wait for the turn of the current task's holder. Raises TooManyRequests if that takes too long."""
         holder = _holder.get()
         if holder is None:
             yield

@@ -1,4 +1,4 @@
-"""A transaction that may be only tried: all its checks are made, and nothing of it is kept."""
+"""Transaction that may be a dry run: all its checks are made, and nothing of it is stored."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from dashwright.common.database.pool import Connection
 
 @asynccontextmanager
 async def trial(connection: Connection, *, dry_run: bool) -> AsyncIterator[None]:
-    """One transaction. Of a dry run nothing is kept, and nobody hears of it."""
+    """Run the block in a transaction; roll back a dry run. A rolled back transaction also sends no notifications."""
     if not dry_run:
         async with connection.transaction():
             yield

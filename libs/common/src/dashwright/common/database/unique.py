@@ -1,4 +1,4 @@
-"""What is taken already, said in words: for callers that write without knowing the driver's errors."""
+"""Unique violations as errors of the tree, for callers that do not know the driver's errors."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,10 +10,10 @@ from dashwright.common.errors import DashwrightError
 
 @contextmanager
 def unique(*, otherwise: Mapping[str, DashwrightError]) -> Iterator[None]:
-    """Raises the error that ``otherwise`` has for the constraint or unique index a statement of the block violates.
+    """Raise the error in ``otherwise`` for the unique constraint or index that the block violates.
 
-    A violation it does not name passes. The transaction is lost in either case: put the block around the whole of it, or a
-    savepoint (``connection.transaction()``) inside the block where more is to be done after a refusal.
+    Other violations pass unchanged. PostgreSQL aborts the transaction in either case. Put the block around all of it,
+    or a savepoint (``connection.transaction()``) inside the block if more is to be done after a refusal.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Messages that were accepted, remembered for a while: one that comes twice makes no second job."""
+"""Store of accepted messages, remembered for a while so that a repeated message creates no second job."""
 
 import uuid
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _sql = queries.load(__package__, "accepted.sql")
 
 
 async def find(connection: Connection, namespace: str, submitter: str, message_id: str) -> tuple[bytes, Sequence[uuid.UUID]] | None:
-    """(hash of the body, jobs) of a message that was accepted before."""
+    """Return (hash of the body, uids of the jobs) of a message that was accepted before, or None."""
     row = await connection.fetchrow(_sql.find, namespace, submitter, message_id)
     return None if row is None else (row["body_hash"], row["jobs"])
 
@@ -19,13 +19,15 @@ async def find(connection: Connection, namespace: str, submitter: str, message_i
 async def record(
     connection: Connection, namespace: str, submitter: str, message_id: str, body_hash: bytes, uids: Sequence[uuid.UUID]
 ) -> bool:
-    """Remembers what a message made; False when another consumer was quicker."""
+    """Record the jobs that a message created. Return False if another consumer was faster."""
     return await connection.fetchval(_sql.record, namespace, submitter, message_id, body_hash, list(uids)) is not None
 
 
 async def forget(connection: Connection, *, older_than: timedelta) -> None:
+    """Delete records that are older."""
     await connection.execute(_sql.forget, older_than)
 
 
 async def forget_namespace(connection: Connection, namespace: str) -> None:
+    """Delete the records of a namespace."""
     await connection.execute(_sql.forget_namespace, namespace)

@@ -1,4 +1,4 @@
-"""The change feed: what happened to any object, in the order of resource versions."""
+"""Change feed: what happened to any object, in the order of resource versions."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,23 +14,23 @@ from dashwright.common.errors import Gone
 from dashwright.common.kinds.kind import Kind, Storage
 from dashwright.common.kinds.registry import KINDS
 
+#: Group of a change to the access rules of a namespace, which is not a change of an object.
 ACCESS: Final = "access"
-"""The group of a change that is none of an object: the rules of access of a namespace."""
 
+#: Maximum number of changes in the feed, whatever their age.
 MOST_CHANGES: Final = 1_000_000
-"""The feed is cut to so many changes, whatever their age."""
 
+#: Time after which every transaction has ended.
 SETTLED: Final = timedelta(minutes=10)
-"""By then a transaction has ended, one way or the other."""
 
-_DROPPED_AT_ONCE: Final = 20_000
+_TRIM_BATCH: Final = 20_000
 
 _sql = queries.load(__package__, "changes.sql")
 _KINDS: Final[Mapping[tuple[str, str], Kind]] = MappingProxyType({(kind.group, kind.plural): kind for kind in KINDS})
 
 
 class StreamName(IntEnum):
-    """The two halves of the feed: each is in the order of its versions, one beside the other is not."""
+    """Change stream. Changes are ordered by version within a stream, but not across streams."""
 
     OBJECTS = 1
     JOBS = 2
@@ -38,7 +38,7 @@ class StreamName(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObjectState:
-    """What an object was at a version, but for its body. ``metadata``, ``status`` and ``labels`` are JSON text."""
+    """State of an object at a version, without its body. ``metadata``, ``status`` and ``labels`` are JSON text."""
 
     generation: int
     metadata: str
@@ -53,67 +53,66 @@ class ObjectState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One row of the feed.
-
-    ``kind`` is None where it is not an object's. ``state`` is what the object became, or was last where it was deleted; ``old`` what an
-    update found, with its version (jobs do not tell). ``spec`` is the body of a job; that of an object is read by its generation.
-    """
+    """Row of the feed."""
 
     resource_version: int
-    kind: Kind | None
+    kind: Kind | None  #: None for a change that is not of an object.
     group: str
     namespace: str
     name: str
     uid: uuid.UUID
-    type: str
-    state: ObjectState
-    old: ObjectState | None
+    type: str  #: ``ADDED``, ``MODIFIED`` or ``DELETED``.
+    state: ObjectState  #: State after the change; of a deleted object the last one.
+    old: ObjectState | None  #: State before an update. Not recorded for jobs.
     old_resource_version: int | None
-    spec: str | None
+    spec: str | None  #: Body of a job. The body of an object is read by its generation.
 
     @property
     def moves_access(self) -> bool:
-        """Whether others than before may see objects of the namespace: its rules changed, or a folder moved or went."""
+        """True if other callers than before may see objects of the namespace: rules changed, or a folder was moved or deleted."""
         return self.kind is None and self.group == ACCESS
 
     @property
     def alters_tree(self) -> bool:
-        """Whether a tree of folders and rules from before is out of date, be it by a folder more or less."""
+        """True if cached trees of folders and rules are outdated."""
         return self.moves_access or (self.kind is not None and self.kind.is_tree and self.old is None)
 
 
 class TrimResult(NamedTuple):
-    """The uids of the objects that dropped changes were of, and whether there may be more to drop."""
+    """Objects of dropped changes, and whether there may be more to drop."""
 
     objects: Sequence[uuid.UUID]
     is_more: bool
 
 
 def stream_of(kind: Kind) -> StreamName:
-    """The half of the feed that tells of a kind."""
+    """Return the stream with the changes of a kind."""
     return StreamName.JOBS if kind.storage is Storage.JOBS else StreamName.OBJECTS
 
 
 async def head(connection: Connection, stream_name: StreamName) -> int:
-    """The newest version that this snapshot holds: where a list stands, and whence a watch goes on. Never 0, which stands for any."""
+    """Return the newest version in this snapshot: that of a list, and the position from which a watch continues.
+
+    Never 0, which means any version.
+    """
     position: int = await connection.fetchval(_sql.head, stream_name)
     return position
 
 
 async def horizon(connection: Connection) -> int:
-    """The newest version that was dropped: nothing is known of what happened up to it."""
+    """Return the newest version that was dropped. Changes up to it are unknown."""
     version: int = await connection.fetchval(_sql.horizon)
     return version
 
 
 async def latest(connection: Connection) -> int:
-    """The newest version that anybody has drawn, seen or not: one above it comes from another database."""
+    """Return the newest version that was assigned, committed or not. A version above it is from another database."""
     version: int = await connection.fetchval(_sql.latest)
     return version
 
 
 async def moved_access(connection: Connection, namespace: str, version: int) -> bool:
-    """Whether others than before may see objects of a namespace since a version."""
+    """Return whether access to objects of a namespace has changed since a version."""
     return bool(await connection.fetchval(_sql.moved_access, namespace, version))
 
 
@@ -128,10 +127,10 @@ async def after(
     namespace: str = "",
     name: str | None = None,
 ) -> Sequence[Change]:
-    """At most ``limit`` changes above ``version`` up to ``until``, in order; with ``kind`` those of it in ``namespace``, or of one object.
+    """Return at most ``limit`` changes above ``version`` up to ``until``, in order.
 
-    Beside those of a kind that lies in folders come the changes that ``moves_access``. Raises Gone where changes above ``version``
-    have been dropped.
+    With ``kind``, only changes of it in ``namespace``, or of one object; for a kind in folders also those with
+    ``moves_access``. Raises Gone if changes above ``version`` have been dropped.
     """
     if kind is None:
         rows = await connection.fetch(_sql.after, stream_name, version, until, limit)
@@ -144,25 +143,24 @@ async def after(
 
 
 def gone(version: int) -> Gone:
-    return Gone(f"too old resource version: {version}; list again, and go on from there")
+    """Return the error for a position that is too old to resume from."""
+    return Gone(f"too old resource version: {version}; list again and continue from there")
 
 
 async def bodies(connection: Connection, wanted: Sequence[tuple[uuid.UUID, int]], *, most: int) -> dict[tuple[uuid.UUID, int], str | None]:
-    """The bodies of generations of objects, of those that are still kept.
+    """Return the bodies of those generations that are still kept, by uid and generation.
 
-    None in place of those that follow the first ``most`` bytes: they are had by asking for them.
+    Bodies after the first ``most`` bytes are None; request them again.
     """
     rows = await connection.fetch(_sql.bodies, [uid for uid, _ in wanted], [generation for _, generation in wanted], most)
     return {(row["uid"], row["generation"]): row["spec"] for row in rows}
 
 
 async def trim(connection: Connection, *, older_than: timedelta, most: int = MOST_CHANGES) -> TrimResult:
-    """Drops some of the changes that nobody is expected to resume from any more: those that are older, and the oldest beyond ``most``."""
+    """Drop changes that are older, and the oldest beyond ``most``; at most one batch of them."""
     bound = await connection.fetchval(_sql.due, older_than, most, SETTLED)
-    rows = () if bound is None else await connection.fetch(_sql.trim, bound, _DROPPED_AT_ONCE)
-    return TrimResult(
-        [row["uid"] for row in rows if row["feed"] == StreamName.OBJECTS], sum(row["number"] for row in rows) == _DROPPED_AT_ONCE
-    )
+    rows = () if bound is None else await connection.fetch(_sql.trim, bound, _TRIM_BATCH)
+    return TrimResult([row["uid"] for row in rows if row["feed"] == StreamName.OBJECTS], sum(row["number"] for row in rows) == _TRIM_BATCH)
 
 
 def _change(row: Any) -> Change:

@@ -1,4 +1,4 @@
-"""Data sources of organizations. Their secrets are stored sealed; nothing but ``find`` and ``named`` opens them."""
+"""Store of data sources of organizations. Their secrets are sealed, and only ``find`` opens them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +19,11 @@ _sql = queries.load(__package__, "data_sources.sql")
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """What its owner says of a data source. ``uid`` "" stands for one that is made up."""
+    """Fields that a user sets on a data source."""
 
     name: str
     type: str
-    uid: str = ""
+    uid: str = ""  #: Empty: a new one is generated.
     access: Access = "proxy"
     url: str = ""
     user: str = ""
@@ -37,7 +37,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class StoredDataSource:
-    """A data source as it can be shown: of its secrets it has the names."""
+    """Data source without its secrets, of which only the names are known."""
 
     id: int
     org_id: int
@@ -47,38 +47,40 @@ class StoredDataSource:
 
     @property
     def uid(self) -> str:
+        """Uid of the data source."""
         return self.fields.uid
 
     @property
     def name(self) -> str:
+        """Name of the data source."""
         return self.fields.name
 
 
 async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) -> SourceRecord | None:
-    """The data source with that uid, its secrets readable. Raises SourceFailed where one does not open."""
+    """Return the data source with a uid and its opened secrets. Raises SourceFailed if a secret cannot be opened."""
     return _opened(await connection.fetchrow(_sql.opened, org_id, uid), box)
 
 
 async def list_all(connection: Connection, org_id: int) -> Sequence[StoredDataSource]:
-    """All of an organization, by name."""
+    """Return all data sources of an organization, by name."""
     return [_stored(row) for row in await connection.fetch(_sql.list_all, org_id)]
 
 
 async def get(
     connection: Connection, org_id: int, *, number: int | None = None, uid: str | None = None, name: str | None = None
 ) -> StoredDataSource | None:
-    """One, by the one of the three that is given."""
+    """Return a data source by its number, uid or name, whichever is given."""
     row = await connection.fetchrow(_sql.get, org_id, number, uid, name)
     return None if row is None else _stored(row)
 
 
 async def lock(connection: Connection, org_id: int) -> None:
-    """Makes the caller's transaction the only one that writes data sources of the organization until it ends. After ``quotas.reserve``."""
+    """Make the caller's transaction the only writer of an organization's data sources. Call after ``quotas.reserve``."""
     await connection.execute(_sql.lock, org_id)
 
 
 async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: str) -> tuple[int, str]:
-    """Makes one, under ``lock``, and answers its number and uid. Raises AlreadyExists for a name or uid that is taken."""
+    """Create a data source under ``lock`` and return its number and uid. Raises AlreadyExists if name or uid is taken."""
     if wanted.is_default:
         await connection.execute(_sql.clear_default, org_id, None)
     with _taken():
@@ -88,7 +90,7 @@ async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: 
 
 
 async def update(connection: Connection, org_id: int, source_id: int, wanted: Fields) -> None:
-    """Replaces all fields of one that is there, under ``lock``. Raises AlreadyExists for a name or uid that is taken."""
+    """Replace all fields of a data source under ``lock``. Raises AlreadyExists if name or uid is taken."""
     if wanted.is_default:
         await connection.execute(_sql.clear_default, org_id, source_id)
     with _taken():
@@ -96,25 +98,26 @@ async def update(connection: Connection, org_id: int, source_id: int, wanted: Fi
 
 
 async def delete(connection: Connection, org_id: int, source_id: int) -> Mapping[str, str] | None:
-    """Removes one with its secrets; answers its ``uid``, ``name`` and ``type``, None where there was none."""
+    """Delete a data source with its secrets; return its ``uid``, ``name`` and ``type``, or None if it did not exist."""
     row = await connection.fetchrow(_sql.delete, org_id, source_id)
     return None if row is None else dict(row)
 
 
 async def put_secrets(connection: Connection, box: SecretBox, org_id: int, source_id: int, uid: str, secrets: Mapping[str, str]) -> None:
-    """Seals secrets for the data source and stores them, each instead of the one that has its name."""
+    """Seal secrets for the data source and store them; each replaces the one with its name."""
     sealed = [box.seal(text, owner_of(org_id, uid, name)) for name, text in secrets.items()]
     await connection.execute(_sql.put_secrets, source_id, list(secrets), sealed)
 
 
 async def remove_secrets(connection: Connection, source_id: int, names: Collection[str]) -> None:
+    """Delete secrets by name."""
     await connection.execute(_sql.remove_secrets, source_id, list(names))
 
 
 async def move_secrets(
     connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, but: Collection[str]
 ) -> None:
-    """Seals the secrets of a data source, without those named ``but``, for its new uid. Raises SecretUnreadable."""
+    """Seal the secrets of a data source for its new uid, except those named ``but``. Raises SecretUnreadable."""
     rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in but]
     opened = {row["name"]: box.open(row["sealed"], owner_of(org_id, former, row["name"])) for row in rows}
     await put_secrets(connection, box, org_id, source_id, uid, opened)
@@ -126,7 +129,7 @@ async def count_foreign(connection: Connection, box: SecretBox) -> int:
 
 
 def owner_of(org_id: int, uid: str, name: str) -> str:
-    """Whom a secret is sealed for. No uid holds a slash, so no two of them are the same text."""
+    """Return the owner for which a secret is sealed. No uid contains a slash, so each secret has an owner of its own."""
     return f"org/{org_id}/data-source/{uid}/{name}"
 
 
@@ -180,7 +183,7 @@ def _opened(row: Any, box: SecretBox) -> SourceRecord | None:
     try:
         secrets = {name: box.open(sealed, owner_of(org_id, uid, name)) for name, sealed in zip(row["names"], row["sealed"], strict=True)}
     except SecretUnreadable as error:
-        raise SourceFailed(f"The data source {row['name']!r} cannot be asked. {error.message}") from error
+        raise SourceFailed(f"The data source {row['name']!r} cannot be queried. {error.message}") from error
     return SourceRecord(
         id=row["id"],
         org_id=org_id,

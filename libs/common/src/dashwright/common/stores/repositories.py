@@ -1,4 +1,4 @@
-"""All repositories of all organizations, as whoever plans their syncs sees them."""
+"""Store of all repositories of all organizations, for their syncs."""
 
 import uuid
 from collections.abc import AsyncIterator, Collection, Sequence
@@ -15,10 +15,7 @@ _sql = queries.load(__package__, "repositories.sql")
 
 @dataclass(frozen=True, slots=True)
 class ScheduledRepository:
-    """A repository as the scheduler sees it. ``changed`` is when its spec last did, in Unix milliseconds.
-
-    ``refused_by``: rules that keep files of it in quarantine. ``held_at``: while its branch is at that commit, nothing is synced by itself.
-    """
+    """Repository as the scheduler needs it."""
 
     uid: uuid.UUID
     namespace: str
@@ -26,14 +23,15 @@ class ScheduledRepository:
     generation: int
     spec: RepositorySpec
     status: RepositoryStatus
-    changed: int
+    changed: int  #: Time of the last change of the spec, in Unix milliseconds.
     is_deleting: bool
-    refused_by: frozenset[str]
+    refused_by: frozenset[str]  #: Rules that keep files of the repository in quarantine.
+    #: Commit at which a rollback holds the branch: no automatic sync while it is there.
     held_at: str | None = None
 
 
 async def scheduled(connection: Connection) -> Sequence[ScheduledRepository]:
-    """Every repository, in no order."""
+    """Return every repository, in no particular order."""
     return [
         ScheduledRepository(
             row["uid"],
@@ -53,27 +51,25 @@ async def scheduled(connection: Connection) -> Sequence[ScheduledRepository]:
 
 @dataclass(frozen=True, slots=True)
 class StoredCommit:
-    """What is stored of a repository. ``edition`` counts how often that was written.
+    """State of what is stored of a repository."""
 
-    ``commit`` is the one that is stored but for quarantined files, by the generation that was asked about; None where none is.
-    ``entries`` are its files and directories.
-    """
-
-    edition: int = 0
+    edition: int = 0  #: Number of writes so far.
+    #: Commit that is stored, except quarantined files, under the requested generation of the spec.
     commit: str | None = None
-    entries: int = 0
+    entries: int = 0  #: Number of its files and directories.
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantineEntry:
-    """A file that cannot go in; ``since`` tells when it first could not. ``is_copy``: it is the copy of one that did, and no error."""
+    """File that cannot be synced."""
 
     path: str
     name: str
     message: str
     checksum: str
-    rules: str
-    since: datetime
+    rules: str  #: Version of the rules that refused it.
+    since: datetime  #: Time of the first refusal.
+    #: Whether it is only a copy of another file that was synced, which is not an error.
     is_copy: bool = False
 
 
@@ -83,23 +79,27 @@ async def find_mentions(connection: Connection, namespace: str, name: str, text:
 
 
 async def stored_commit(connection: Connection, repository: uuid.UUID, *, generation: int) -> StoredCommit:
-    """To be asked before the files are looked at: by this edition ``note_commit`` tells later whether somebody else wrote meanwhile."""
+    """Return the stored commit and edition.
+
+    Call before reading files: ``note_commit`` later uses the edition to detect concurrent writes.
+    """
     row = await connection.fetchrow(_sql.stored_commit, repository, generation)
     return StoredCommit(**row) if row else StoredCommit()
 
 
 async def require_full_sync(connection: Connection, namespace: str, name: str) -> None:
-    """What is stored of a repository is that of no commit any more: its next sync looks at everything."""
+    """Clear the stored commit of a repository, so that its next sync examines everything."""
     await connection.execute(_sql.require_full_sync, namespace, name)
 
 
 async def note_commit(
     connection: Connection, repository: uuid.UUID, commit: str, *, generation: int, edition: int, since: str | None = None, entries: int = 0
 ) -> StoredCommit | None:
-    """``commit`` is stored now; empty: none is. For the transaction that writes the objects, under the lock of these.
+    """Record that ``commit`` is stored now; an empty one clears it. Return the new state.
 
-    ``since``: only what differs from that commit was written; ``entries`` are the more there are then, else all. Answers what is kept now,
-    and None where what is stored was no longer of that ``edition``: nothing was noted, and the transaction must be rolled back.
+    Call in the transaction that writes the objects, under their lock. ``since``: only the difference to that commit was
+    written, and ``entries`` is the difference in number. Returns None if the edition has changed: nothing was recorded,
+    and the transaction must be rolled back.
     """
     row = await connection.fetchrow(_sql.note_commit, repository, commit or None, generation, edition, entries, since)
     return StoredCommit(**row) if row else None
@@ -108,16 +108,16 @@ async def note_commit(
 async def faults(
     connection: Connection, repository: uuid.UUID, *, most: int | None = None, copies: bool = True
 ) -> Sequence[QuarantineEntry]:
-    """Return the files in quarantine, by path, ``most`` of them at most; ``copies`` are left out where they are not asked for."""
+    """Return at most ``most`` files in quarantine, by path; with ``copies`` also copies."""
     return [QuarantineEntry(**row) for row in await connection.fetch(_sql.faults, repository, most, copies)]
 
 
 async def quarantine(
     connection: Connection, repository: uuid.UUID, found: Sequence[QuarantineEntry], *, among: Collection[str] | None
 ) -> None:
-    """Of the paths ``among``, None for all, these are in quarantine, each once, and no others; one that was there stays since when it was.
+    """Replace the quarantine of the paths in ``among`` (None: of all paths) by ``found``.
 
-    In the transaction of ``note_commit``.
+    A path that was quarantined before keeps its ``since``. Call in the transaction of ``note_commit``.
     """
     rows = [(fault.path, fault.name, fault.message, fault.checksum, fault.rules, fault.since, fault.is_copy) for fault in found]
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[]] * 7
@@ -125,13 +125,13 @@ async def quarantine(
 
 
 async def list_uids(connection: Connection) -> Sequence[str]:
-    """Of every repository there is."""
+    """Return the uids of all repositories."""
     return [row["uid"] for row in await connection.fetch(_sql.list_uids)]
 
 
 @asynccontextmanager
 async def schedule(database: Database) -> "AsyncIterator[Connection | None]":
-    """The connection of whoever may plan, as long as the block runs; None where somebody else does."""
+    """Yield a connection that holds the lock of the scheduler, or None if another process holds it."""
     async with database.connection() as connection:
         if not await connection.fetchval(_sql.hold_schedule):
             yield None

@@ -15,9 +15,9 @@ Status = TypeVar("Status", bound=Shape)
 async def change(
     connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], alter: Callable[[Status, StoredObject], None]
 ) -> Status:
-    """Lets ``alter`` change the status in place (second argument: the object as it is) and writes it where it differs.
+    """Let ``alter`` change the status in place, given the stored object, and write the status if it differs.
 
-    Raises NotFound when there is no such object.
+    Raises NotFound if the object does not exist.
     """
     await resources.lock(connection)
     stored = await resources.get(connection, kind, namespace, name)

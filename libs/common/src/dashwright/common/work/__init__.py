@@ -1,1 +1,1 @@
-"""Taking up jobs: claim under a lease, run, report, end. Any worker that runs jobs does it this way; what a job does it brings itself."""
+"""Running of jobs: claim under a lease, run, report, end. Every worker does it this way; runners bring what a job does."""

@@ -1,7 +1,7 @@
-"""Takes up jobs: claims one under a lease, runs its action, renews the lease meanwhile, and records the end.
+"""Consumer of wake-ups: claims a job under a lease, runs its action, renews the lease while it runs, and records its end.
 
-Every step may happen twice. A wake-up is for whichever job is next; where none may be taken up it is done with: whoever ends a job
-wakes the next of its lane. A job whose worker dies is found by the rescuer when its lease has lapsed.
+Every step may happen twice. A wake-up is for whichever job is next. If no job may run, the wake-up is dropped: the job
+that ends next wakes another one of its group. The rescuer takes up jobs of dead workers when their lease lapses.
 """
 
 import asyncio
@@ -32,20 +32,28 @@ from dashwright.common.work.execution import Execution, LeaseLost
 
 log = structlog.get_logger()
 
+#: Seconds until a wake-up is repeated when the database is unavailable.
 _SOON = 1.0
 _SHORTEST_DELAY = 1.0
 
 
 class Runner(Protocol):
-    """Runs the jobs of one action."""
+    """Runner of the jobs of one action."""
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
-        """Does the work. Answers the final status; an error of the tree is the job's end, too; TooManyRequests puts it off."""
+        """Do the work and return the final status.
+
+        An error of the tree ends the job as well; TooManyRequests postpones it.
+        """
         ...
 
 
 class JobConsumer:
-    """``queue``: where its wake-ups come; ``slots``: jobs at work at once; ``lease``: how long a silent worker keeps its job."""
+    """Consumer of the wake-ups in ``queue``.
+
+    At most ``slots`` jobs run concurrently. ``lease`` is how long a worker may be silent before its job is taken up by
+    another.
+    """
 
     def __init__(
         self,
@@ -70,18 +78,20 @@ class JobConsumer:
         self._subscription: Subscription | None = None
 
     async def start(self) -> None:
+        """Begin to consume wake-ups."""
         self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=self._slots)
 
     async def stop(self, *, drain: float) -> None:
-        """Takes no more jobs; those at work have ``drain`` seconds to end before they are handed back."""
+        """Accept no more jobs. Running jobs have ``drain`` seconds to end, before they are handed back."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
     async def handle(self, delivery: Delivery) -> DeliveryResult:
+        """Claim and run a job for a wake-up. Raises nothing: errors end, postpone or release the job."""
         try:
             uid = uuid.UUID(orjson.loads(delivery.message.body)["uid"])
         except (ValueError, KeyError, TypeError):
-            return DeadLetter('the message is no wake-up of a job: its body must be {"uid": …}')
+            return DeadLetter('the message is not a wake-up of a job: its body must be {"uid": …}')
         owner = uuid.uuid4()
         try:
             job = await self._claim(uid, owner, delivery.routing_key)
@@ -98,19 +108,22 @@ class JobConsumer:
         async with self._database.transaction() as connection:
             job = await jobs.claim(connection, uid, owner=owner, lease=self._lease, status=started.to_json(), wake_key=wake_key)
         if job is not None:
-            await self._show(job, started)
+            await self._mirror(job, started)
         return job
 
-    async def _show(self, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
-        """In a transaction of its own: a claim must not hold the jobs' lock while it waits for that of objects."""
+    async def _mirror(self, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
+        """Show the job's status in its repository.
+
+        In a transaction of its own: a claim must not hold the lock of jobs while it waits for that of objects.
+        """
         try:
             async with self._database.transaction() as connection:
                 await mirror.mirror(connection, job, status, due=due)
         except Unavailable as error:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
-    async def _show_next(self, wakeups: Sequence[Wakeup]) -> None:
-        """Show the jobs that are next in a lane, which were not shown while another was at work."""
+    async def _mirror_next(self, wakeups: Sequence[Wakeup]) -> None:
+        """Show the jobs that are next in their groups. They were not shown while another one was at work."""
         try:
             for wakeup in wakeups:
                 async with self._database.transaction() as connection:
@@ -132,6 +145,7 @@ class JobConsumer:
         except Unavailable as error:
             log.warning("job_left_to_rescuer", error=error.message)
         except asyncio.CancelledError:
+            # Shielded: the cancellation that stops the worker must not also cancel the return of its job.
             await asyncio.shield(self._hand_back(job, owner))
             raise
 
@@ -157,14 +171,14 @@ class JobConsumer:
             if wakeups is None:
                 raise LeaseLost
         self._relay.publish_soon(wakeups)
-        await self._show_next(wakeups)
+        await self._mirror_next(wakeups)
         metrics.jobs_finished.labels(action=job.action, state=status.state.value).inc()
         seconds = ((status.finished or 0) - (status.started or 0)) / 1000
         metrics.jobs_seconds.labels(action=job.action).observe(seconds)
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
 
     async def _postpone(self, job: StoredJob, owner: uuid.UUID, error: TooManyRequests) -> None:
-        """Whoever the job needs asks for patience: it waits as a pending one, and costs no attempt."""
+        """Return a job to pending because a git host or service asked to wait. That costs no attempt."""
         delay = max(error.retry_after or 0.0, _SHORTEST_DELAY)
         status = JobStatus(state=State.PENDING, message=f"waits: {error.message}")
         try:
@@ -176,19 +190,19 @@ class JobConsumer:
         if wakeups is None:
             log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
             return
-        await self._show(job, status, due=self._clock.milliseconds() + round(delay * 1000))
+        await self._mirror(job, status, due=self._clock.milliseconds() + round(delay * 1000))
         self._relay.publish_soon(wakeups)
         log.info("job_postponed", seconds=delay, reason=error.message)
 
     async def _hand_back(self, job: StoredJob, owner: uuid.UUID) -> None:
-        """The worker stops: another takes the job up at once, or after the lease where even this fails.
+        """Return the job of a stopping worker, so that another takes it up immediately, or after the lease if this fails.
 
-        Given up before it is shown, for the objects' lock may be held by others; shown before it is woken, or the next worker's
-        state would be overwritten.
+        Hand back before mirroring, since others may hold the lock of objects. Mirror before waking, or the mirrored
+        status could overwrite that of the next worker.
         """
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
                 wakeups = await jobs.hand_back(connection, job.uid, owner=owner)
-            await self._show(job, JobStatus(state=State.PENDING))
+            await self._mirror(job, JobStatus(state=State.PENDING))
             self._relay.publish_soon(wakeups)
             log.info("job_handed_back", woken=len(wakeups))

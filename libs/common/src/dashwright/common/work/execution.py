@@ -1,4 +1,4 @@
-"""One job at work: its lease, renewed in the background, and its progress, written now and then."""
+"""Execution of one job: its lease, renewed in the background, and its progress, written from time to time."""
 
 import asyncio
 import uuid
@@ -18,15 +18,19 @@ from dashwright.common.stores.job_records import StoredJob
 
 log = structlog.get_logger()
 
+#: Shortest time between two writes of the progress.
 _REPORT_SECONDS = 0.5
 
 
 class LeaseLost(Exception):
-    """The job is no longer this worker's: nothing more of it may be written."""
+    """Loss of the lease: nothing more of the job may be written."""
 
 
 class Execution:
-    """What a runner sees of the job's life. ``owner`` names this attempt; writes of an older one are refused by it."""
+    """Connection of a runner to the job it runs.
+
+    ``owner`` identifies this attempt: writes of earlier attempts are refused.
+    """
 
     def __init__(self, database: Database, job: StoredJob, owner: uuid.UUID, clock: Clock, *, lease: timedelta) -> None:
         self.owner = owner
@@ -39,7 +43,7 @@ class Execution:
 
     @asynccontextmanager
     async def holding_lease(self) -> AsyncIterator[None]:
-        """Renews the lease while the block runs, and cancels the block with LeaseLost when it is no longer held."""
+        """Renew the lease while the block runs. Cancel the block with LeaseLost if the lease is lost."""
         task = asyncio.current_task()
         assert task is not None
         lost = False
@@ -56,6 +60,7 @@ class Execution:
                     held_until = loop.time() + self._lease.total_seconds()
                 except Unavailable as error:
                     log.warning("lease_not_renewed", error=error.message)
+                    # An unreachable database is not a loss yet: no other worker can take the lease before it lapses.
                     held = loop.time() < held_until
                 if not held:
                     lost = True
@@ -74,7 +79,7 @@ class Execution:
             await asyncio.gather(renewal, return_exceptions=True)
 
     async def report(self, progress: JobProgress) -> None:
-        """Writes the progress, at most twice a second. Raises LeaseLost when the job has been cancelled or taken over."""
+        """Write the progress, at most twice a second. Raises LeaseLost if the job was cancelled or taken over."""
         now = asyncio.get_running_loop().time()
         if now - self._reported < _REPORT_SECONDS:
             return
@@ -85,11 +90,11 @@ class Execution:
                 raise LeaseLost
 
     def failed(self, message: str) -> JobStatus:
-        """The final status of a job that could not do its work."""
+        """Return the final status of a job that could not do its work."""
         return JobStatus(
             state=State.ERROR, started=self.started, finished=self._clock.milliseconds(), message=message, errors=[message], progress=0.0
         )
 
     def ended(self, progress: JobProgress) -> JobStatus:
-        """The final status of a job that did its work, with errors or without."""
+        """Return the final status of a job that did its work, with or without errors."""
         return progress.status(started=self.started, finished=self._clock.milliseconds())

@@ -1,4 +1,4 @@
-"""A job on a repository, as everybody who asks for one records it: callers through the gateway, and the scheduler."""
+"""Records of jobs on repositories, for the gateway and the scheduler alike."""
 
 import hashlib
 import secrets
@@ -17,7 +17,7 @@ OLD_LABEL: Final = "repository"
 
 
 def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryType, now: datetime) -> NewJob:
-    """``uid`` and ``kind`` are those of the repository that the spec names."""
+    """Return the job to submit for a spec. ``uid`` and ``kind`` are those of the repository that the spec names."""
     described = ACTIONS[spec.action]
     return NewJob(
         name=names.job_name(spec.repository, spec.action.value, secrets.token_hex(4)),
@@ -36,4 +36,5 @@ def new_job(namespace: str, spec: JobSpec, *, uid: uuid.UUID, kind: RepositoryTy
 
 
 def created_at(now: datetime) -> str:
+    """Return a time as RFC 3339 text in whole seconds."""
     return now.replace(microsecond=0).isoformat().replace("+00:00", "Z")
