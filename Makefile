@@ -19,19 +19,19 @@ setup:  ## install what tests and checks need
 test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or provided
 	@$(PYTEST) -n auto --dist loadscope --no-loadscope-reorder -m "not faults and not oracles"
 
-test-unit: setup  ## run the unit tests but for the exhaustive ones: under half a minute, no server
+test-unit: setup  ## run the unit tests except the exhaustive ones: under half a minute, no server
 	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n logical --dist loadscope -m "not exhaustive" tests/unit
 
-coverage: setup  ## run the unit tests and fail below the coverage that pyproject.toml demands
+coverage: setup  ## run the unit tests with a minimum coverage (pyproject.toml)
 	@$(PYTEST) -q -n logical --dist loadscope --cov --cov-report=term:skip-covered tests/unit
 
-test-faults: setup  ## run the tests that kill, fill or attack processes, each with servers of its own (installs Chromium)
+test-faults: setup  ## run the tests that kill, fill or attack processes, each with its own servers (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
 
-test-oracles: setup  ## compare with MariaDB, Prometheus and the API of git hosts, which it installs where it may
+test-oracles: setup  ## compare with MariaDB, Prometheus and git hosts; installs them if allowed
 	@$(PYTEST) -m oracles tests/oracles
 
-test-clients: setup  ## try kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
+test-clients: setup  ## run kubectl, Kubernetes' Python clients and grafana-client's own tests; downloads them (GROUPS="kubectl teams")
 	@.venv/bin/python -m tests.clients $(GROUPS)
 
 check: setup  ## lint, types, import law, spelling and language
@@ -51,7 +51,7 @@ docs: setup  ## write generated tables, pictures, the settings of docker-compose
 	@.venv/bin/python -m deploy.settings
 	@.venv/bin/python -m deploy.definitions
 
-bench:  ## measure the product beside bare references (ROWS=E1,E10)
+bench:  ## measure against bare references (ROWS=E1,E10)
 	@requirements/install bench
 	@.venv/bin/python -m benchmarks
 
@@ -61,5 +61,5 @@ lock:  ## write requirements/*.txt (needs uv; LOCK=--upgrade takes the newest ve
 images: setup  ## pin the base images by the digests that their tags have now (needs the registry)
 	@.venv/bin/python -m deploy.images
 
-clean:  ## remove what the verbs above made, but no data
+clean:  ## remove generated files, but no data
 	rm -rf .coverage .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
