@@ -163,7 +163,7 @@ def test_a_statement_runs_over_what_is_handed_over(sandbox: Sandbox) -> None:
 def test_a_child_does_nothing_but_select(sandbox: Sandbox, statement: str) -> None:
     """No file, network, setting, extension, variable, object of the database, nor a second statement; and it goes on."""
     (before,) = sandbox.pids or [0]
-    told = run(sandbox, statement, A=TABLE).told
+    told = run(sandbox, statement, A=TABLE).head
     assert set(told) == {"error", "text", "cpu"}, told
     serves_on(sandbox)
     assert not before or sandbox.pids == [before]
@@ -204,7 +204,7 @@ def test_the_settings_of_the_database_hold(sandbox: Sandbox) -> None:
 def test_memory_is_bounded(sandbox: Sandbox, statement: str) -> None:
     """A statement that wants more than it may have ends with an error, or at the worst with its process."""
     try:
-        told = run(sandbox, statement).told
+        told = run(sandbox, statement).head
     except ChildEnded:
         pass
     else:
@@ -280,7 +280,7 @@ def test_memory_handed_over_cannot_be_written_by_who_reads_it(sandbox: Sandbox) 
     assert os.fstat(memory.descriptor).st_size == 0
     memory.close()
     serves_on(sandbox)
-    assert "does not exist" in run(sandbox, "SELECT * FROM A").told["text"]
+    assert "does not exist" in run(sandbox, "SELECT * FROM A").head["text"]
     (pid,) = sandbox.pids
     (held,) = [path for path in Path(f"/proc/{pid}/fd").iterdir() if "memfd" in str(path.readlink())]
     assert held.stat().st_size == 0
@@ -407,7 +407,7 @@ UNABLE = said('{"error": "IOException", "text": "no settings"}')
 ANSWERS = {
     "no length": b"\x00",
     "a length without end": b"\xff\xff\xff\xff",
-    "no JSON": said("{]"),
+    "not JSON": said("{]"),
     "no object": said("[]"),
     "no description": said('{"columns":[1]}'),
     "a negative size": said('{"columns":[{"buffers":{"values":-8}}]}'),

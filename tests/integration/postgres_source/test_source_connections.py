@@ -145,7 +145,7 @@ async def test_sources_at_work_are_not_closed_for_others(warehouse: Warehouse, o
     connections = opened(sources=1)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
-    with pytest.raises(Unavailable, match="1 data sources are asked at once"):
+    with pytest.raises(Unavailable, match="1 data sources are queried at the same time"):
         await pid_of(replace(warehouse.record, id=2), connections)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
@@ -167,8 +167,8 @@ async def test_a_session_that_was_ended_is_an_error_of_the_source(warehouse: War
     ("change", "told"),
     [
         ({"url": "127.0.0.1:1"}, "cannot be reached .* check host, port and sslmode"),
-        ({"secrets": {"password": "wrong"}}, "does not let the user .* in .*28P01.* check user, password and sslmode"),
-        ({"user": "nobody_here"}, "does not let the user 'nobody_here' in"),
+        ({"secrets": {"password": "wrong"}}, "refuses the user .* .*28P01.* check user, password and sslmode"),
+        ({"user": "nobody_here"}, "refuses the user 'nobody_here'"),
         ({"json_data": {"sslmode": "disable", "database": "no such"}}, "has no such database .*3D000"),
         ({"json_data": {"sslmode": "verify-full", "tlsConfigurationMethod": "file-content"}}, "SSL upgrade|TLS|certificate"),
     ],
@@ -187,7 +187,7 @@ async def test_the_password_of_this_process_is_nobodys(warehouse: Warehouse, ope
     """What PostgreSQL's clients read from the environment is not for data sources."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     monkeypatch.setenv("PGUSER", warehouse.reader)
-    with pytest.raises(SourceFailed, match="does not let the user"):
+    with pytest.raises(SourceFailed, match="refuses the user"):
         await Postgres(replace(warehouse.record, secrets={}), opened()).health()
 
 
@@ -201,7 +201,7 @@ async def test_a_server_that_says_nothing_is_given_up(warehouse: Warehouse, open
     """It takes the connection and no more."""
     async with _silent() as port:
         source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect=0.2))
-        with pytest.raises(SourceFailed, match=r"did not answer within 0\.2 s; check host, port and what lies between"):
+        with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
             await source.health()
 
 

@@ -25,7 +25,7 @@ async def ask(*queries: Any) -> dict[str, Any]:
 MATH = [
     ("($A + 1", "close the parenthesis with )"),
     ("$A +", "a value belongs here, such as 1, $A"),
-    ("$A)", "there is no ( for it"),
+    ("$A)", "it has no opening ("),
     ("A + 1", "did you mean $A?"),
     ("2 * A", "did you mean $A?"),
     ("ABS($A)", "did you mean abs?"),

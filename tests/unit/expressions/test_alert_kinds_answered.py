@@ -221,7 +221,7 @@ async def test_loaded_dimensions_beyond_doubles_stay_exact(form: type) -> None:
         (
             {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}]},
             [[18446744073709552000]],
-            "no uint64",
+            "not uint64",
         ),
         ({"meta": {"type": "fingerprints", "custom": deep(400)}}, [], "cannot be kept as JSON"),
     ],

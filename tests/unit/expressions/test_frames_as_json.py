@@ -144,10 +144,10 @@ def nulls_of(field: Field) -> list[bool]:
         ({"type": "number"}, ["1"], r"\[0\].data.values\[0\] is declared float64 but holds str"),
         ({"type": "number"}, [True], "holds bool"),
         ({"type": "boolean"}, [1], "holds int"),
-        ({"type": "time"}, [1.5], "no time.Time: 1.5 is not whole"),
+        ({"type": "time"}, [1.5], "not time.Time: 1.5 is not whole"),
         ({"type": "time"}, [2**60], "outside the years"),
-        ({"type": "number", "typeInfo": {"frame": "int8"}}, [300], "no int8"),
-        ({"type": "number", "typeInfo": {"frame": "uint64"}}, ["x"], "no uint64"),
+        ({"type": "number", "typeInfo": {"frame": "int8"}}, [300], "not int8"),
+        ({"type": "number", "typeInfo": {"frame": "uint64"}}, ["x"], "not uint64"),
         ({"type": "number", "typeInfo": {"frame": "decimal"}}, [1], r"fields\[0\] has the unknown type 'decimal'"),
         ({}, [1], "unknown type None"),
         ({"type": "number", "labels": {"a": 1}}, [1], r"labels.a must be text"),
@@ -164,7 +164,7 @@ def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[
 @pytest.mark.parametrize(
     ("document", "fault"),
     [
-        (b"{", "no JSON"),
+        (b"{", "not JSON"),
         (b"{}", "the frames must be a list"),
         (b"[1]", r"\[0\] must be an object"),
         (b'[{"rows":[]}]', "unknown property 'rows'"),

@@ -40,7 +40,7 @@ def test_results_that_are_there_at_once_share_a_budget() -> None:
     assert isinstance(results["B"], Outcome)
     refused = results["C"]
     assert isinstance(refused, TooLarge)
-    assert f"hold {3 * SIZE} points at once" in refused.message
+    assert f"hold {3 * SIZE} points at the same time" in refused.message
     assert f"more than the {2 * SIZE} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in refused.message
 
 

@@ -168,7 +168,7 @@ async def test_a_warning_about_nothing_stands_on_the_result() -> None:
     ignored = raw("E", timeRange={"zone": "utc"})
     answered = await respond(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
     notices = orjson.loads(await body_of(answered))["results"]["E"]["notices"]
-    assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is no property that is known here and was ignored"]
+    assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is not a known property and was ignored"]
 
 
 async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
@@ -215,7 +215,7 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
 @pytest.mark.parametrize(
     ("query", "fault"),
     [
-        ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are no JSON"),
+        ({"rawFrameContent": "{"}, "failed to execute query [A]: the frames are not JSON"),
         ({"rawFrameContent": 1}, "rawFrameContent must be text"),
         ({"scenarioId": "streaming_client"}, "scenario 'streaming_client'"),
         ({"datasource": {"type": "mysql", "uid": "x"}}, "there is no data source with the uid (or name) 'x'"),
@@ -237,7 +237,7 @@ async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
 @pytest.mark.parametrize(
     ("body", "message_id", "fault"),
     [
-        (b"{", "bad-request", "no JSON"),
+        (b"{", "bad-request", "not JSON"),
         (b"[]", "bad-request", "must be an object"),
         (b"{}", "query.noQueries", "No queries found"),
         (b'{"queries":[]}', "query.noQueries", "No queries found"),
@@ -246,12 +246,12 @@ async def test_sql_that_is_turned_off_says_how_to_turn_it_on() -> None:
         (b'{"queries":[{"type":"math","expression":"1"},{"type":"math","expression":"2"}]}', "query.duplicateRefId", "refId A"),
         (b'{"queries":[{"refId":"Q","type":"math","expression":""}]}', "query.invalid", "query Q: /queries/0/expression"),
         (b'{"queries":[{"refId":"Q","type":"math"}]}', "query.invalid", "query Q: /queries/0/expression"),
-        (b'{"queries":[{"refId":"Q","type":"math","expression":"1"}],"from":"then"}', "bad-request", "from 'then' is no time"),
+        (b'{"queries":[{"refId":"Q","type":"math","expression":"1"}],"from":"then"}', "bad-request", "from 'then' is not a time"),
         (b'{"queries":[{"refId":"Q","type":"math","expression":"1"}],"from":"now","to":"now-1h"}', "bad-request", "range is empty"),
         (
             b'{"queries":[{"refId":"Q","type":"math","expression":"1","timeRange":{"from":"?"}}]}',
             "bad-request",
-            "query Q: /queries/0/timeRange/from: from '?' is no time",
+            "query Q: /queries/0/timeRange/from: from '?' is not a time",
         ),
     ],
 )

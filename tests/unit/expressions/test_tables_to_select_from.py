@@ -197,7 +197,7 @@ def test_names_are_taken_once_in_whatever_case() -> None:
     labels = {"time": "x", "__VALUE__": "y", "host": "a", "Host": "b"}
     found = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
     assert [column.name for column in found.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
-    assert found.notices[-1] == "label time of A is column time_1 in the table, since there is a column time"
+    assert found.notices[-1] == "label time of A is column time_1 in the table, because there is a column time"
     plain = relation(table(frame(("a", "number", [1]), ("A", "number", [2]), ("", "number", [3]), ("", "number", [4]))))
     assert [column.name for column in plain.columns] == ["a", "A_1", "column", "column_1"]
     assert len(plain.notices) == 3

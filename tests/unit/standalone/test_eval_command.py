@@ -176,7 +176,7 @@ def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest
     for name, told in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
         assert evaluate(str(tmp_path / name)) == 2
         assert told in capsys.readouterr().err
-    for frames, told in (([], "an answer of /api/ds/query"), (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema")):
+    for frames, told in (([], "a response of /api/ds/query"), (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema")):
         assert evaluate(write(panel()), frames=Path(write(frames))) == 2
         assert told in capsys.readouterr().err
 

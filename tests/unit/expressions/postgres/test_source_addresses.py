@@ -85,7 +85,7 @@ def test_only_disable_goes_without_encryption() -> None:
         ({"sslmode": "prefer"}, {}, "sslmode 'prefer' is not served; use one of disable, require, verify-ca, verify-full"),
         ({"sslRootCertFile": "/etc/passwd"}, {}, "sslRootCertFile names a file of this server, which is not read"),
         ({"sslKeyFile": "/etc/shadow", "tlsConfigurationMethod": "file-path"}, {}, "sslKeyFile names a file"),
-        ({}, {"tlsCACert": "no certificate"}, "tlsCACert is no certificate in PEM form"),
+        ({}, {"tlsCACert": "no certificate"}, "tlsCACert is not a certificate in PEM form"),
         ({}, {"tlsClientCert": "a"}, "tlsClientCert and tlsClientKey go together"),
         ({}, {"tlsClientCert": "a", "tlsClientKey": "KEY"}, "tlsClientCert and tlsClientKey cannot be used"),
     ],

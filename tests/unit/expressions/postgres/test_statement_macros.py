@@ -144,12 +144,12 @@ def test_timescale_groups_by_its_own_function() -> None:
         ("$__timeGroup(t)", "macro $__timeGroup(t) lacks arguments; write $__timeGroup(column, '5m'"),
         ("$__timeGroup(, '5m')", "macro $__timeGroup(, '5m') lacks arguments"),
         ("$__timeGroup(t, '5 minutes')", "the interval of $__timeGroup(t, '5 minutes') cannot be read: unknown unit"),
-        ("$__timeGroup(t, '0s')", "the interval of $__timeGroup(t, '0s') must be more than nothing"),
-        ("$__timeGroup(t, '5m', nothing)", "the fill value of $__timeGroup(t, '5m', nothing) is none; write NULL, previous or a number"),
+        ("$__timeGroup(t, '0s')", "the interval of $__timeGroup(t, '0s') must be above zero"),
+        ("$__timeGroup(t, '5m', nothing)", "the fill value of $__timeGroup(t, '5m', nothing) is invalid; write NULL, previous or a number"),
         ("$__timeGroup(t, '5m', nan)", "the fill value of"),
         ("$__timeGroup(t, '5m', 0, 1)", "has more than a column, an interval and a fill value"),
         ("$__timeFilter(lower(t)", "macro $__timeFilter( has no closing parenthesis; write $__timeFilter(column)"),
-        ("$__time(" * 7 + "t" + ")" * 7, "more than 5 deep"),
+        ("$__time(" * 7 + "t" + ")" * 7, "deeper than 5 levels"),
     ],
 )
 def test_a_macro_that_is_wrong_says_what_is_missing(written: str, told: str) -> None:

@@ -58,8 +58,8 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        ({"json_data": {"httpHeaderName1": "Transfer-Encoding"}}, "names no header that can be set"),
-        ({"json_data": {"httpHeaderName1": "X\r\nY"}}, "names no header that can be set"),
+        ({"json_data": {"httpHeaderName1": "Transfer-Encoding"}}, "is not a header that can be set"),
+        ({"json_data": {"httpHeaderName1": "X\r\nY"}}, "is not a header that can be set"),
         ({"json_data": {"httpHeaderName1": "X"}, "secrets": {"httpHeaderValue1": f"{SECRET}\r\nY: 1"}}, "that no header can hold"),
         ({"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": SECRET}}, "cannot be read"),
         ({"json_data": {"tlsAuth": True}, "secrets": {"tlsClientCert": SECRET, "tlsClientKey": SECRET}}, "cannot be read"),
@@ -200,7 +200,7 @@ async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
     fake = await serve(answering(b"{}"))
     url = fake.url
     await fake.server.close()
-    with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not answer: .*check the address") as failed:
+    with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as failed:
         await ask(http, url.replace("://", f"://me:{SECRET}@"))
     assert SECRET not in str(failed.value)
 

@@ -23,7 +23,7 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.values import NoData, Numbers, Series
 from dashwright.expressions.sources.http.client import HttpClient
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery
-from dashwright.expressions.sources.prometheus.response import frames_of, opened
+from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 from dashwright.expressions.sources.prometheus.source import Prometheus
 
 QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
@@ -31,7 +31,7 @@ QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_insta
 
 def read(body: bytes, limits: Limits | None = None) -> list[Frame]:
     limits = limits or Limits()
-    return frames_of(opened(body, limits), QUESTION, limits)
+    return frames_of(parse_response(body, limits), QUESTION, limits)
 
 
 def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]:
@@ -218,7 +218,7 @@ async def test_exemplars_are_told_to_be_missing(serve: Serve, http: HttpClient) 
     fake = await serve(answering(success("matrix", [])))
     (frame,) = await query(http, fake, exemplar=True)
     assert frame.meta is not None
-    assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not served; the query was answered without them"}]
+    assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not served; the query was run without them"}]
 
 
 BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}'
@@ -233,9 +233,9 @@ BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"
         (403, BAD, SourceFailed, "refuses the credentials"),
         (404, b"<html>", SourceFailed, "HTTP 404; check the data source's URL"),
         (405, b"", SourceFailed, "HTTP method to GET"),
-        (500, b"", SourceFailed, "HTTP 500; ask again"),
+        (500, b"", SourceFailed, "HTTP 500; try again"),
         (503, BAD.replace(b"bad_data", b"timeout"), SourceFailed, "timeout: parse error"),
-        (200, b"<html>", SourceFailed, "is no JSON"),
+        (200, b"<html>", SourceFailed, "is not JSON"),
         (200, BAD, SourceFailed, "bad_data"),
         (500, success("vector", []), SourceFailed, "HTTP 500"),
     ],

@@ -121,7 +121,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         ({"uid": "gone"}, {}, "no data source with the uid (or name) 'gone' in this organization; GET /api/datasources lists"),
         ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
         ({"uid": "a"}, {"org_id": 0}, "no data source with the uid (or name) 'a'"),
-        ({"type": "counted"}, {}, "names no data source but the type 'counted'"),
+        ({"type": "counted"}, {}, "names the type 'counted' but no data source"),
         ({"uid": "odd"}, {}, "'mystery', which is not served; served are grafana-testdata-datasource, counted"),
         ({"uid": "b"}, {"uids": frozenset({"a"})}, "'b' is not among those that you may query"),
         ({"uid": "gone"}, {"uids": frozenset({"a"})}, "'gone' is not among those that you may query"),
@@ -228,7 +228,7 @@ async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
     status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
-    assert "'Alpha' did not answer within 0.01 s (jsonData.timeout" in body["results"]["A"]["error"]
+    assert "'Alpha' did not respond within 0.01 s (jsonData.timeout" in body["results"]["A"]["error"]
     assert "DASHWRIGHT_SOURCE_SECONDS" in body["results"]["A"]["error"]
     assert body["results"]["B"]["status"] == 200
     assert world.cancelled == ["a"]
@@ -326,7 +326,7 @@ async def test_health_of_a_slow_source_ends(world: World) -> None:
     world.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
     status, body = await health(world, {"uid": "a"})
     assert (status, body["status"]) == (400, "ERROR")
-    assert "did not answer within 0.01 s" in body["message"]
+    assert "did not respond within 0.01 s" in body["message"]
 
 
 @pytest.mark.parametrize(

@@ -154,7 +154,7 @@ async def test_testdata_can_be_switched_off() -> None:
 
 async def test_a_server_error_is_one_unless_told_otherwise() -> None:
     """With values it answers them, evenly over the range."""
-    with pytest.raises(SourceFailed, match="fails, as it should"):
+    with pytest.raises(SourceFailed, match="fails on purpose"):
         await ask("server_error_500")
     (frame,) = await ask("server_error_500", stringInput="1, 20, null")
     assert seen(frame.fields[0]) == [BEGIN, BEGIN + 150_000, BEGIN + 300_000]

@@ -226,4 +226,4 @@ def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables
 @pytest.mark.parametrize("text", ["select * from A join dual", "select * from dual, A", "select * from dual join A"])
 def test_no_table_is_left_for_duckdb_to_find(cost: Cost, text: str) -> None:
     """Dual is nothing to join."""
-    assert "'dual' is no result" in told(text, cost)
+    assert "'dual' is not a result" in told(text, cost)

@@ -1,1 +1,1 @@
-"""The worker that evaluates expression queries. Knows no other service."""
+"""The worker that evaluates expression queries. It imports no other service."""

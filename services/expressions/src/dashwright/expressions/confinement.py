@@ -50,7 +50,7 @@ _NUMBER, _ARCHITECTURE, _ARGUMENT = 0, 4, 16
 
 
 class _Machine(NamedTuple):
-    """What the filter needs to know of a processor architecture."""
+    """Numbers of a processor architecture that the filter needs."""
 
     architecture: int  #: AUDIT_ARCH_… of linux/audit.h.
     seccomp: int
@@ -102,7 +102,7 @@ _MACHINES = {
 
 
 class Walls(NamedTuple):
-    """Which walls the kernel put around this process."""
+    """The confinement that the kernel enforces on this process."""
 
     landlock: int  #: Version of Landlock that holds files, 0 where there is none.
     seccomp: bool  #: Sockets, new programs and other processes are refused.

@@ -1,4 +1,4 @@
-"""Reports the walls that the kernel did not put around a child process."""
+"""Reports missing confinement of child processes."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,9 +9,9 @@ import structlog
 log = structlog.get_logger()
 
 
-def report_walls(child: str, told: Mapping[str, Any]) -> None:
-    """Log a warning, once for each program, if ``told`` by a child lacks Landlock or seccomp."""
-    walls = told.get("walls") or {}
+def report_walls(child: str, report: Mapping[str, Any]) -> None:
+    """Log a warning, once for each program, if Landlock or seccomp is missing in the report of a child."""
+    walls = report.get("walls") or {}
     _warn(child, landlock=bool(walls.get("landlock")), seccomp=bool(walls.get("seccomp")))
 
 
@@ -24,5 +24,5 @@ def _warn(child: str, *, landlock: bool, seccomp: bool) -> None:
         child=child,
         landlock=landlock,
         seccomp=seccomp,
-        advice="use Linux 5.13 or newer with Landlock and seccomp enabled; docs/how-to/operations.md says what is at risk without",
+        advice="use Linux 5.13 or newer with Landlock and seccomp enabled; docs/how-to/operations.md says the risk without them",
     )

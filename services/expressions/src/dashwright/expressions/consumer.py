@@ -1,4 +1,4 @@
-"""Takes queries from the queue and sends their answers back, in pieces where they are large."""
+"""Consumer of queries: takes requests from the queue and sends replies, large ones in pieces."""
 
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,25 +29,26 @@ log = structlog.get_logger()
 _WAITING: Final = 512
 _HEALTH_SLOTS: Final = 8
 _VALIDATION_SLOTS: Final = 2
+#: Health checks and validations that may wait. Both are brief and small.
 _BESIDE_WAITING: Final = 64
-"""Checks of health, and validations, that wait. Both are brief and small."""
 
+#: More threads than queries, jobs and panels of pictures can use; each thread is created when it is first needed.
 _THREADS: Final = 64
-"""More than there are queries, jobs and panels of pictures at work at once; each is made when it is needed."""
 
 
 class QueryConsumer:
     """Takes requests from the queue and shares its slots between organizations.
 
-    ``slots`` queries are evaluated concurrently, and ``waiting`` more are taken from the queue, so that the next one is
-    chosen fairly and not by its place in the queue. Health checks and validations have slots of their own.
+    ``slots`` queries are evaluated concurrently, and ``waiting`` more are taken from the queue, so that a fair choice
+    among organizations and not the order of the queue decides which is next. Health checks and validations have slots
+    of their own.
     """
 
     def __init__(
         self, broker: Broker, signer: Signer, *, slots: int, waiting: int = _WAITING, settings: queries.QuerySettings | None = None
     ) -> None:
         self._settings = settings or queries.QuerySettings()
-        advice = "ask again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
+        advice = "try again in a moment (settings DASHWRIGHT_QUERY_SLOTS and DASHWRIGHT_QUERY_WAITING)"
         seconds = self._settings.seconds
         evaluations = FairLimiter(slots, waiting=waiting, seconds=seconds, subject="queries", advice=advice)
         health = FairLimiter(_HEALTH_SLOTS, waiting=_BESIDE_WAITING, seconds=seconds, subject="health checks of data sources")
@@ -59,20 +60,22 @@ class QueryConsumer:
             QueryEndpoint.VALIDATION: validations,
         }
         prefetch = sum(limiter.capacity for limiter in (evaluations, health, validations))
-        self._server = RpcServer(broker, broker.topology.query, self._answer, signer, prefetch=prefetch)
+        self._server = RpcServer(broker, broker.topology.query, self._respond, signer, prefetch=prefetch)
 
     async def start(self) -> None:
+        """Start to take requests."""
         await self._server.start()
 
     async def stop(self, *, drain: float) -> None:
+        """Stop taking requests, and wait up to ``drain`` seconds for those being evaluated."""
         await self._server.stop(drain=drain)
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _respond(self, request: Request) -> Reply:
         started = perf_counter()
         try:
             context = QueryContext.of(request.headers)
         except ValueError as error:
-            raise BadRequest(f"the message names a door that this worker does not know: {error}; update the worker") from error
+            raise BadRequest(f"the message names an endpoint that this worker does not know: {error}; update the worker") from error
         async with AsyncExitStack() as held:
             memory = held.enter_context(self._settings.memory.reservation(context.org_id))
             memory.take(len(request.body))
@@ -80,7 +83,7 @@ class QueryConsumer:
             waited = perf_counter() - started
             left = request.deadline - self._settings.clock.seconds()
             if left <= 0:
-                raise DeadlineExceeded("the caller's deadline passed before the query was begun; ask again, or with a longer deadline")
+                raise DeadlineExceeded("the caller's deadline passed before the query was begun; try again, or with a longer deadline")
             reply = await queries.respond(request.body, context, self._settings, left, memory)
             if not isinstance(reply.body, bytes):
                 reply = replace(reply, body=_sent(reply.body, held.pop_all()))
@@ -90,7 +93,7 @@ class QueryConsumer:
 
 
 async def _sent(pieces: AsyncIterator[bytes], held: AsyncExitStack) -> AsyncIterator[bytes]:
-    """Yield the pieces, and give up what was ``held`` for them when the last is sent or its reader is gone."""
+    """Yield the pieces, and release ``held`` when the last one is sent or the reader is gone."""
     async with held:
         async for piece in pieces:
             yield piece
@@ -101,9 +104,9 @@ def _milliseconds(seconds: float) -> float:
 
 
 def query_settings(settings: Settings, sources: Sources | None = None) -> queries.QuerySettings:
-    """Every limit is the setting of its name; sql where its feature is on. Without ``sources`` only the built-in ones answer.
+    """Return the settings of queries: every limit is the setting of its name, sql depends on its feature.
 
-    Who asks for them stops what they hold.
+    Without ``sources`` only built-in sources are served. The caller closes the result.
     """
     named = {limit.name: getattr(settings, limit.name) for limit in fields(Limits) if limit.name not in ("deadline", "memory")}
     limits = Limits(**named)

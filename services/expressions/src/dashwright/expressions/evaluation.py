@@ -1,4 +1,4 @@
-"""A request whose data is there, evaluated: what every shown refId came to. Works on values only, so it may run in a thread."""
+"""Evaluation of a request whose data was fetched. It works on values only, so it may run in a thread."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,13 +23,14 @@ from dashwright.expressions.requests.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """``shown`` by refId in request order; ``explanation`` of how it came about, where one was asked for."""
+    """The results of a request."""
 
-    shown: dict[str, Result]
-    explanation: dict[str, Any] | None = None
+    shown: dict[str, Result]  #: By refId, in request order.
+    explanation: dict[str, Any] | None = None  #: How the results came about, if the client asked for it.
 
 
 def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, *, explain: bool = False) -> Evaluation:
+    """Return the results of a request from the results of its data sources."""
     checked = {node.ref_id: _checked(node, fetched.results[node.ref_id]) for node in request.nodes if node.ref_id in fetched.results}
     selected = {ref_id for node in request.nodes if isinstance(node.expression, TableExpression) for ref_id in node.inputs}
     wanted = {ref_id for node in request.nodes if not isinstance(node.expression, TableExpression) for ref_id in node.inputs}
@@ -41,7 +42,7 @@ def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, 
     read = (checked.keys() & wanted) | ((checked.keys() & selected) - tables.keys())
     given = {ref_id: _read(ref_id, fetched.types.get(ref_id, ""), result, limits) for ref_id, result in checked.items() if ref_id in read}
     trace = Trace()
-    # An explanation tells of hidden outcomes, too.
+    # An explanation also describes hidden outcomes.
     kept = {node.ref_id for node in request.nodes if explain or node.ref_id not in request.hidden}
     outcomes = evaluate(request.nodes, given, limits, trace, kept, tables)
     results = {ref_id: _shown_source(ref_id, result, given.get(ref_id)) for ref_id, result in checked.items()}
@@ -54,7 +55,7 @@ def evaluate_fetched(request: Request, fetched: FetchedResults, limits: Limits, 
 
 
 def _checked(node: Node, result: Result) -> Result:
-    """With an error beside the frames where they are not as the query asserts."""
+    """Return the result, with an error added if its frames are not as the query asserts."""
     if node.assertion is None or result.error:
         return result
     try:
@@ -96,14 +97,14 @@ def _shown_outcome(ref_id: str, outcome: Outcome) -> Result:
 
 
 def _of_a_newer_kind(frames: Sequence[Frame]) -> list[str]:
-    """A warning where frames that expressions read declare a version that is not known here."""
+    """Return a warning if frames that expressions read declare an unknown newer version."""
     newer = shape.newer_version(frames[0]) if frames else ""
     known = ".".join(map(str, shape.NEWEST_VERSION))
     return [f"the frames declare version {newer} of their type; they were read as {known}, the newest known here"] if newer else []
 
 
 def _noticed(result: Result, texts: Sequence[str]) -> Result:
-    """With the texts as warnings on the first frame, or on the result where there is none."""
+    """Return the result with warnings on its first frame, or on the result itself if it has no frame."""
     if not result.frames:
         return replace(result, warnings=[*result.warnings, *texts])
     first, *others = result.frames
@@ -119,14 +120,17 @@ _SHOWN_DROPS = 100
 def explanation(
     request: Request, given: Mapping[str, Values | Table | DashwrightError], outcomes: Results, trace: Trace, fetched: FetchedResults
 ) -> dict[str, Any]:
-    """``given`` is what ordinary queries gave to expressions, ``fetched`` where that came from."""
+    """Return how the results came about: the order of execution and, by refId, inputs, output and duration.
+
+    ``given`` holds the values of ordinary queries, ``fetched`` where they came from.
+    """
     values = {**given, **{ref_id: outcome.values if isinstance(outcome, Outcome) else outcome for ref_id, outcome in outcomes.items()}}
     inputs = {node.ref_id: node.inputs for node in request.nodes}
     taken = {**fetched.seconds, **trace.seconds}
     kinds = request.kinds | fetched.types
     nodes = {
-        ref_id: _node(kinds[ref_id], [{"refId": name, **_told(values.get(name))} for name in inputs[ref_id]], taken.get(ref_id))
-        | {"output": _told(values.get(ref_id))}
+        ref_id: _node(kinds[ref_id], [{"refId": name, **_value_summary(values.get(name))} for name in inputs[ref_id]], taken.get(ref_id))
+        | {"output": _value_summary(values.get(ref_id))}
         | _dropped(outcomes.get(ref_id))
         | _cached(fetched.cached.get(ref_id))
         for ref_id in trace.order
@@ -139,12 +143,12 @@ def _node(kind: str, inputs: list[dict[str, Any]], seconds: float | None) -> dic
 
 
 def _cached(found: bool | None) -> dict[str, str]:
-    """Of a query whose answers are kept: whether this one was."""
+    """Return whether a query's result came from the cache, for queries whose results are cached."""
     return {} if found is None else {"cache": "hit" if found else "miss"}
 
 
-def _told(values: Values | Table | DashwrightError | None) -> dict[str, Any]:
-    """What a refId holds. An ordinary query that no expression reads is never turned into values."""
+def _value_summary(values: Values | Table | DashwrightError | None) -> dict[str, Any]:
+    """Return what a refId holds. An ordinary query that no expression reads is never converted to values."""
     if values is None:
         return {}
     if isinstance(values, DashwrightError):

@@ -1,4 +1,4 @@
-"""Asks data sources for what the ordinary queries of a request want. A source that fails is an error of its refId."""
+"""Fetching of a request's data from its sources. A source that fails is an error of its refId."""
 
 import asyncio
 import math
@@ -22,22 +22,25 @@ from dashwright.expressions.sources.directory import DataSource, Sources
 from dashwright.expressions.sources.privacy import seen_by
 from dashwright.expressions.sources.query_cache import QueryCache
 
+#: ``maxDataPoints`` of a query that names none: alone, and in a request with expressions. Both are Grafana's defaults.
 POINTS, POINTS_OF_EXPRESSIONS = 100, 5000
-"""``maxDataPoints`` of a query that names none: alone, and in a request with expressions, as clients know them."""
 
 
 @dataclass(slots=True)
 class FetchedResults:
-    """By refId: what each query answered, the seconds it took, its data source's type, and whether the answer was there already."""
+    """The results of ordinary queries, by refId."""
 
     results: dict[str, Result] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    types: dict[str, str] = field(default_factory=dict)
-    cached: dict[str, bool] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)  #: Duration of the query.
+    types: dict[str, str] = field(default_factory=dict)  #: Type of the data source.
+    cached: dict[str, bool] = field(default_factory=dict)  #: Whether the result came from the cache.
 
 
 async def fetch(request: Request, context: QueryContext, limits: Limits, sources: Sources, cache: QueryCache) -> FetchedResults:
-    """All at once. Equal queries of one source are asked once, also beside other requests unless this one wants to be ``fresh``."""
+    """Return the results of all queries of a request, which run concurrently.
+
+    Equal queries of one source are sent once, also across requests, unless this request wants ``fresh`` results.
+    """
     fetching = _QueryBatch(request, context, limits, cache, object() if context.fresh else None)
     queries = list(request.sources.values())
     if not queries:
@@ -52,7 +55,7 @@ async def fetch(request: Request, context: QueryContext, limits: Limits, sources
 
 @asynccontextmanager
 async def within(deadline: Deadline) -> AsyncIterator[None]:
-    """Cancels what waits beyond the deadline, and raises its error."""
+    """Cancel the block at the deadline, and raise the deadline's error."""
     try:
         async with asyncio.timeout(None if math.isinf(deadline.left) else deadline.left) as scope:
             yield
@@ -64,7 +67,7 @@ async def within(deadline: Deadline) -> AsyncIterator[None]:
 
 
 class _QueryBatch:
-    """The queries of one request on their way."""
+    """The queries of one request while they run."""
 
     def __init__(self, request: Request, context: QueryContext, limits: Limits, cache: QueryCache, fresh: object) -> None:
         self._context = context
@@ -85,7 +88,7 @@ class _QueryBatch:
                 group.create_task(self._one(*each))
 
     def end(self, queries: Sequence[SourceQuery], error: DeadlineExceeded) -> None:
-        """What has not answered yet does not."""
+        """Record the error for all queries that have no result yet."""
         for query in queries:
             self.fetched.results.setdefault(query.ref_id, Result(error=_failed(query, error)))
 
@@ -114,25 +117,25 @@ class _QueryBatch:
         span = self._request.ranges[query.ref_id]
         record = found.record
         if record is None:
-            with self._limits.memory.beside() as memory:
+            with self._limits.memory.extra() as memory:
                 return await found.source.query(query, span, replace(self._limits, memory=memory))
         if query.max_data_points is None:
             query = query.model_copy(update={"max_data_points": self._points})
         key = record.org_id, record.id, record.uid, record.version, found.source.cache_key(query, span)
-        frames, cached = await self._cache.get(key, lambda: _asked(query, span, found, self._limits), fresh=self._fresh)
+        frames, cached = await self._cache.get(key, lambda: _queried(query, span, found, self._limits), fresh=self._fresh)
         self.fetched.cached[query.ref_id] = cached
         metrics.source_answers.labels("hit" if cached else "miss").inc()
         return frames
 
 
-async def _asked(query: SourceQuery, span: TimeRange, found: DataSource, limits: Limits) -> Sequence[Frame]:
-    """The answer may be for several requests, so its deadline is the source's own; who waits for it has another one."""
+async def _queried(query: SourceQuery, span: TimeRange, found: DataSource, limits: Limits) -> Sequence[Frame]:
+    # Several requests may share the result, so the query has the deadline of its source; each waiter has its own.
     assert found.record is not None
     deadline = Deadline(found.seconds)
     started, outcome = time.perf_counter(), "failed"
     try:
         async with asyncio.timeout(found.wait) as scope:
-            with limits.memory.beside() as memory:
+            with limits.memory.extra() as memory:
                 frames = await found.source.query(query, span, replace(limits, deadline=deadline, memory=memory))
             outcome = "answered"
             return frames
@@ -140,11 +143,11 @@ async def _asked(query: SourceQuery, span: TimeRange, found: DataSource, limits:
         if not scope.expired():
             raise
         raise DeadlineExceeded(
-            f"the data source {found.record.name!r:.80} did not answer within {found.seconds:g} s (jsonData.timeout of the data source, "
+            f"the data source {found.record.name!r:.80} did not respond within {found.seconds:g} s (jsonData.timeout of the data source, "
             "or setting DASHWRIGHT_SOURCE_SECONDS); ask for less, or allow it more time"
         ) from error
     finally:
-        # What it left behind in a thread ends, too.
+        # Ends work that the source left running in a thread.
         deadline.end()
         metrics.source_seconds.labels(found.type, outcome).observe(time.perf_counter() - started)
 
@@ -156,7 +159,7 @@ def _failed(query: SourceQuery, error: DashwrightError) -> DashwrightError:
 
 
 def _check_size(frame: Frame, limits: Limits) -> None:
-    """The other limits are those of the values that expressions read."""
+    """Raise TooLarge if a frame has too many values. The other limits apply to the values that expressions read."""
     cells = frame.rows * sum(item.type is not FieldType.TIME for item in frame.fields)
     if cells > limits.query_points:
         raise limits.refusal("query_points", f"a frame has {cells} values", "ask for a shorter time range or a larger interval")

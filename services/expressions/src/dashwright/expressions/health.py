@@ -1,4 +1,4 @@
-"""Whether a data source works: ``{"uid": …}`` in, ``{"status": "OK" | "ERROR", "message"}`` out."""
+"""Health of a data source: ``{"uid": …}`` in, ``{"status": "OK" | "ERROR", "message"}`` out."""
 
 import asyncio
 from typing import Final
@@ -22,7 +22,7 @@ _log = structlog.get_logger()
 
 
 async def health(body: bytes, context: QueryContext, limits: Limits, sources: Sources) -> tuple[int, bytes]:
-    """HTTP status and body. Raises BadRequest or Forbidden where there is no such data source for the caller."""
+    """Return HTTP status and body. Raises BadRequest or Forbidden if the caller has no such data source."""
     uid = _uid(body)
     async with within(limits.deadline):
         (found,) = await sources.find([SourceQuery.model_validate({"refId": "health", "datasource": {"uid": uid}})], context)
@@ -32,7 +32,7 @@ async def health(body: bytes, context: QueryContext, limits: Limits, sources: So
         if isinstance(found, DashwrightError):
             raise found
         async with within(limits.deadline):
-            message = await _asked(found)
+            message = await _health_of(found)
     except DashwrightError as error:
         _log.info("data_source_unhealthy", uid=uid, reason=error.message)
         record = None if isinstance(found, DashwrightError) else found.record
@@ -40,7 +40,7 @@ async def health(body: bytes, context: QueryContext, limits: Limits, sources: So
     return _WORKS, orjson.dumps({"status": "OK", "message": message})
 
 
-async def _asked(found: DataSource) -> str:
+async def _health_of(found: DataSource) -> str:
     try:
         async with asyncio.timeout(found.wait) as scope:
             return await found.source.health()
@@ -48,16 +48,16 @@ async def _asked(found: DataSource) -> str:
         if not scope.expired():
             raise
         raise DeadlineExceeded(
-            f"the data source did not answer within {found.seconds:g} s; check its address, or allow it more time"
+            f"the data source did not respond within {found.seconds:g} s; check its address, or allow it more time"
         ) from error
 
 
 def _uid(body: bytes) -> str:
     try:
-        asked = orjson.loads(body)
+        document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the body is no JSON: {error}") from error
-    uid = asked.get("uid") if isinstance(asked, dict) else None
+        raise BadRequest(f"the body is not JSON: {error}") from error
+    uid = document.get("uid") if isinstance(document, dict) else None
     if not isinstance(uid, str) or not uid:
         raise BadRequest('name the data source as {"uid": "…"}')
     return uid

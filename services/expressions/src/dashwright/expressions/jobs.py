@@ -1,4 +1,4 @@
-"""Runs evaluations that came as jobs: a panel, evaluated by the strict door, its frames kept in both formats until they expire."""
+"""Runner of evaluations as jobs: a panel evaluated strictly, its frames stored in both formats until they expire."""
 
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -26,7 +26,7 @@ _FORMATS: tuple[tuple[Format, str], ...] = (("json", media.JSON), ("arrow", medi
 
 
 class EvaluationRunner:
-    """``keep``: how long a result can be read."""
+    """Runs evaluation jobs; a result can be read for ``keep``."""
 
     def __init__(self, database: Database, settings: QuerySettings, *, keep: timedelta) -> None:
         self._database = database
@@ -34,6 +34,7 @@ class EvaluationRunner:
         self._keep = keep
 
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
+        """Evaluate the panel of a job, store the frames and return the job's status."""
         spec = EvaluationSpec.model_validate_json(job.spec)
         context = QueryContext(endpoint=QueryEndpoint.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
         with self._settings.memory.reservation(context.org_id) as memory:
@@ -42,7 +43,7 @@ class EvaluationRunner:
         return _status(execution, evaluation)
 
     async def _store(self, job: StoredJob, execution: Execution, evaluation: Evaluation) -> None:
-        """In one transaction, with the lease as its last word: a result is whole, or not there."""
+        # One transaction, with the lease checked last: a result is complete or absent, and a lost lease stores nothing.
         async with self._database.transaction() as connection:
             await evaluations.open_outcome(connection, job.uid, status=response.status_of(evaluation.shown), keep=self._keep)
             for form, accept in _FORMATS:

@@ -40,7 +40,7 @@ SERVICE = "dashwright-expressions"
 
 
 class ExpressionsWorker:
-    """The worker over a database and a broker that somebody else opened."""
+    """The worker over a database and a broker that its caller opens and closes."""
 
     def __init__(self, settings: Settings, database: Database, broker: Broker, clock: Clock) -> None:
         self._drain = settings.shutdown_seconds
@@ -74,7 +74,8 @@ class ExpressionsWorker:
         )
 
     async def start(self) -> None:
-        # Not awaited: all else is served before statements are, and the first of those waits for its child.
+        """Start to take queries, pictures and jobs."""
+        # Not awaited: everything but statements is served at this point, and the first statement waits for its child.
         self._warming = asyncio.create_task(self._warm(), name="sql-warm-up")
         self._relay.start()
         await self._queries.start()
@@ -82,9 +83,9 @@ class ExpressionsWorker:
         await self._jobs.start()
 
     async def stop(self) -> None:
-        """Takes nothing more, finishes what it has or hands it back, closes."""
-        doors = (self._queries, self._pictures, self._jobs)
-        await asyncio.gather(*(door.stop(drain=self._drain) for door in doors))
+        """Stop taking work, finish what is running or hand it back, and close the sources."""
+        consumers = (self._queries, self._pictures, self._jobs)
+        await asyncio.gather(*(consumer.stop(drain=self._drain) for consumer in consumers))
         await self._relay.stop()
         await self._http.close()
         await self._connections.close()
@@ -93,19 +94,19 @@ class ExpressionsWorker:
             await self._warming
 
     async def _warm(self) -> None:
-        """Without a first child statements are tried all the same, and everything else is served."""
         if self._settings.sql is None:
             return
         try:
             await asyncio.to_thread(self._settings.sql.warm, self._start_seconds)
-            # The parser, imported just now, stays as well: full collections need not look at it.
+            # The parser, which was just imported, lives as long as the process: full collections can skip it.
             gc.freeze()
         except Unavailable as error:
+            # Statements still try to start a child of their own, and everything else is served.
             log.warning("sql_not_ready", reason=error.message)
 
 
 async def serve(settings: Settings) -> None:
-    """One worker process, until a signal stops it."""
+    """Run one worker process until a signal stops it."""
     url = require(settings.database_url, "DATABASE_URL")
     secret_keys(settings)
     stopped = process.stop_signal()
@@ -128,7 +129,7 @@ async def serve(settings: Settings) -> None:
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # What is there now stays: full collections need not look at it, and so stall no query.
+            # All objects that exist now live as long as the process: full collections skip them and stall no query.
             gc.freeze()
             log.info("serving")
             await stopped.wait()
@@ -141,4 +142,5 @@ async def serve(settings: Settings) -> None:
 
 
 def main() -> None:
+    """Run the worker and exit with its status."""
     sys.exit(process.run(SERVICE, serve))

@@ -79,7 +79,7 @@ def evaluate(
     """
     try:
         body = _body(file, panel, {"from": start, "to": end}, strict=strict)
-        recorded = RecordedFrames({}) if frames is None else RecordedFrames.of_answer(frames.read_bytes())
+        recorded = RecordedFrames({}) if frames is None else RecordedFrames.of_response(frames.read_bytes())
         settings = query_settings(load())
     except (DashwrightError, SettingsError, OSError, UnicodeDecodeError) as error:
         return _refused(error, NOT_RUN)

@@ -1,4 +1,4 @@
-"""What a target expects of its result: the type and version of its frames, and how many there may be."""
+"""Assertions of a target on its result: the type and version of its frames, and their number."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,14 +11,17 @@ _ANY_VERSION = (0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """The empty type, version 0.0 and a ``max_frames`` of 0 or less assert nothing."""
+    """The expected frames of one result."""
 
-    type: str = ""
-    version: tuple[int, int] = _ANY_VERSION
-    max_frames: int = 0
+    type: str = ""  #: Empty accepts every type.
+    version: tuple[int, int] = _ANY_VERSION  #: 0.0 accepts every version.
+    max_frames: int = 0  #: 0 or less accepts any number.
 
     def check(self, ref_id: str, frames: Sequence[Frame]) -> None:
-        """Raises BadRequest where a frame is of another type or version, or there are too many. A frame without fields has no type."""
+        """Raise BadRequest if a frame has another type or version, or if there are too many frames.
+
+        A frame without fields has no type and is not checked.
+        """
         if 0 < self.max_frames < len(frames):
             raise _failed(ref_id, f"more than expected frames found: {len(frames)}, at most {self.max_frames} are asserted (maxFrames)")
         for frame in frames:
@@ -36,7 +39,7 @@ class Assertion:
 
 
 def _failed(ref_id: str, text: str) -> BadRequest:
-    return BadRequest(f"the result of {ref_id} is not as its resultAssertions say: {text}", message_id="sse.resultAssertion")
+    return BadRequest(f"the result of {ref_id} does not match its resultAssertions: {text}", message_id="sse.resultAssertion")
 
 
 def _dotted(version: Sequence[int]) -> str:

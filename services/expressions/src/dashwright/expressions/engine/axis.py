@@ -1,4 +1,4 @@
-"""Time axes and how two of them meet: one alignment serves every pair of series on the same two axes."""
+"""Time axes, and their alignment: one alignment serves every pair of series on the same two axes."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Evenly spaced times: ``start``, ``start + step``, … (``n`` of them, nanoseconds, step above zero)."""
+    """Evenly spaced times: ``start``, ``start + step``, … in nanoseconds; ``n`` of them, with a step above zero."""
 
     start: int
     step: int
@@ -23,11 +23,12 @@ class Grid:
 
     @property
     def last(self) -> int:
+        """The last time of the grid."""
         return self.start + (self.n - 1) * self.step
 
 
 class Axis:
-    """Instants in nanoseconds since the Unix epoch, in the order they came; repeats and disorder are allowed."""
+    """Instants in nanoseconds since the Unix epoch, in their original order; repeats and disorder are allowed."""
 
     def __init__(self, times: Times) -> None:
         self.times = times
@@ -37,7 +38,7 @@ class Axis:
 
     @cached_property
     def grid(self) -> Grid | None:
-        """The axis as a regular grid of at least two times, where it is one."""
+        """The axis as a regular grid of at least two times, or None."""
         if len(self.times) < 2:
             return None
         start, second, last = (int(self.times[i]) for i in (0, 1, -1))
@@ -48,10 +49,11 @@ class Axis:
 
     @cached_property
     def is_ordered(self) -> bool:
-        """Whether no time lies before the one ahead of it; repeats are allowed."""
+        """Whether each time is at or after the one before it."""
         return bool((self.times[1:] >= self.times[:-1]).all())
 
     def same(self, other: "Axis") -> bool:
+        """Return whether both axes have the same times."""
         return self is other or self.times is other.times or np.array_equal(self.times, other.times)
 
 
@@ -65,9 +67,9 @@ class Alignment:
 
 
 def align(left: Axis, right: Axis) -> Alignment:
-    """Inner join on the exact instant, in the order of ``left``.
+    """Return the inner join of two axes on the exact instant, in the order of ``left``.
 
-    Of a time that repeats on the right the last point counts; each repeat on the left gives a point of its own.
+    If a time repeats on the right, its last point counts; each repeat on the left gives a point of its own.
     """
     if left.grid is not None and right.grid is not None:
         return _align_grids(left, left.grid, right, right.grid)
@@ -84,7 +86,7 @@ def _align_grids(left_axis: Axis, left: Grid, right_axis: Axis, right: Grid) -> 
     offset = right.start - left.start
     if offset % divisor:
         return _nothing_shared()
-    # Chinese remainder: the smallest time at or after both starts that lies on both grids.
+    # Chinese remainder theorem: the first time at or after both starts that is on both grids.
     shift = (offset // divisor * pow(left.step // divisor, -1, right.step // divisor)) % (right.step // divisor)
     first = left.start + shift * left.step
     if first < right.start:

@@ -1,4 +1,4 @@
-"""Holds a request's graph and its outcomes to their limits."""
+"""Checks of a request's graph and results against the limits."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,18 +9,18 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import NoData, Scalar, Series, Values
 
+#: Bytes of one point: a float64 and its null flag.
 POINT_BYTES = 9
-"""A number, and whether it is null."""
 
+#: Approximate bytes of a text or document in a table.
 TEXT_BYTES = 100
-"""A text or document of a table."""
 
+#: Approximate bytes of an item's labels and frame.
 ITEM_BYTES = 1_000
-"""The labels of an item, and its frame."""
 
 
 def too_deep(nodes: Sequence[Node], order: Sequence[str], limits: Limits) -> Mapping[str, DashwrightError]:
-    """The refusal of each node that stands at the end of too long a chain of expressions, by refId."""
+    """Return, by refId, the refusal of each node at the end of too long a chain of expressions."""
     if len(nodes) <= limits.query_depth:
         return {}
     by_ref_id = {node.ref_id: node for node in nodes}
@@ -30,13 +30,13 @@ def too_deep(nodes: Sequence[Node], order: Sequence[str], limits: Limits) -> Map
         node = by_ref_id[ref_id]
         depths[ref_id] = 0 if node.expression is None else 1 + max((depths.get(name, 0) for name in node.inputs), default=0)
         if depths[ref_id] > limits.query_depth:
-            found = f"expression '{ref_id}' stands at the end of a chain of {depths[ref_id]} expressions"
+            found = f"expression '{ref_id}' is at the end of a chain of {depths[ref_id]} expressions"
             refusals[ref_id] = limits.refusal("query_depth", found, "shorten the chain")
     return refusals
 
 
 def size_of(values: Values | Table) -> tuple[int, int]:
-    """How many items the values have, and how many points these have together. A table has frames and cells."""
+    """Return the number of items and the number of their points; of a table, its frames and cells."""
     match values:
         case Table(frames=frames):
             return len(frames), values.cells
@@ -50,7 +50,7 @@ def size_of(values: Values | Table) -> tuple[int, int]:
 
 
 def bytes_of(values: Values | Table) -> int:
-    """Return the memory that the values and the frames made of them take, about."""
+    """Return the approximate memory of the values and of the frames made from them."""
     if isinstance(values, Table):
         return sum(map(bytes_of_frame, values.frames))
     items, points = size_of(values)
@@ -58,13 +58,13 @@ def bytes_of(values: Values | Table) -> int:
 
 
 def bytes_of_frame(frame: Frame) -> int:
-    """Return the memory that a frame takes, about."""
+    """Return the approximate memory of a frame."""
     cells = (frame.rows * (TEXT_BYTES if item.values.dtype == object else POINT_BYTES) for item in frame.fields)
     return ITEM_BYTES + sum(cells)
 
 
 def check_size(ref_id: str, values: Values | Table, limits: Limits) -> None:
-    """Raises TooLarge where the values of ``ref_id`` have too many series, points or labels."""
+    """Raise TooLarge if the values of ``ref_id`` have too many series, points or labels."""
     items, points = size_of(values)
     if items > limits.query_series:
         raise limits.refusal("query_series", f"{ref_id} has {items} series", "select fewer, or reduce them first")

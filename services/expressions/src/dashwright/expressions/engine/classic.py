@@ -1,6 +1,7 @@
-"""The kind ``classic_conditions``: conditions on queries, combined from left to right to one number: 1 firing, 0 not, null no data.
+"""The type ``classic_conditions``: conditions on queries, combined from left to right to one number.
 
-No data wins over firing, as the rules that exist rely on it. Every value that made a condition hold is told as a match.
+The number is 1 for firing, 0 for not firing and null for no data. No data wins over firing, because existing rules rely
+on it. Every value that made a condition hold is returned as a match.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,16 +25,16 @@ _NULL = Cells(np.full(1, np.nan), np.ones(1, np.bool_))
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """``input`` is a refId; without a ``predicate`` it holds where there is no value. The ``operator`` of the first does not count."""
+    """One condition on a query."""
 
-    operator: str
-    input: str
+    operator: str  #: How it combines with the conditions before it; ignored in the first one.
+    input: str  #: The refId of the query.
     reducer: str
-    predicate: Predicate | None
+    predicate: Predicate | None  #: None holds if there is no value.
 
     @staticmethod
     def of(number: int, operator: str, query: Sequence[str], reducer: str, evaluator: str, params: Sequence[float]) -> "Condition":
-        """From the words of condition ``number`` (from 1). Raises BadRequest where they are not understood."""
+        """Return condition ``number`` (from 1) of a target. Raises BadRequest if a word of it is unknown."""
         if number > 1 and operator not in _OPERATORS:
             raise BadRequest(f"condition {number} operator must be `and` or `or` (or `logic-or`), got `{operator}`")
         missing = f"condition {number} is missing the query RefID argument"
@@ -45,7 +46,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class _ConditionResult:
-    """What a condition, or several combined, come to."""
+    """The state of one condition or of several combined."""
 
     firing: bool
     no_data: bool
@@ -62,7 +63,7 @@ class _ConditionResult:
 
 @dataclass(frozen=True, slots=True)
 class ClassicConditions:
-    """At least one condition."""
+    """A list of at least one condition."""
 
     stands_alone: ClassVar[bool] = True
 
@@ -70,15 +71,18 @@ class ClassicConditions:
 
     @staticmethod
     def of(conditions: Sequence[Condition]) -> "ClassicConditions":
+        """Return the conditions as one expression. Raises BadRequest if there are none."""
         if not conditions:
             raise BadRequest("classic conditions need at least one condition")
         return ClassicConditions(tuple(conditions))
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refIds that the conditions read, each once."""
         return tuple(dict.fromkeys(condition.input for condition in self.conditions))
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Return one number and the matches of all conditions."""
         verdict, matches = None, list[Match]()
         for condition in self.conditions:
             if verdict is not None and verdict.firing and condition.operator == "logic-or":
@@ -117,7 +121,7 @@ def _judged(condition: Condition, values: Values, limits: Limits) -> tuple[_Cond
 
 
 def _numbers(condition: Condition, values: Values, limits: Limits) -> tuple[Sequence[Labels], Sequence[str], Cells]:
-    """Labels, names and what is tested. Where there is nothing, that is one null without a name."""
+    """Return labels, names and the numbers to test; without data one null without a name."""
     match values:
         case Series() if len(values):
             return values.labels, values.names, _reduced(condition.reducer, values, limits)

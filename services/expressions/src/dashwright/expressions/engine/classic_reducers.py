@@ -1,7 +1,7 @@
-"""How a classic condition reduces a series: null and NaN are passed over by all but ``count``; without anything left it is null.
+"""Reducers of classic conditions: all but ``count`` skip null and NaN, and return null if nothing remains.
 
-The names and the outcomes of odd input are those of the alert rules that exist: ``min`` and ``max`` never leave the range of finite
-numbers on the side they begin from, and differences are 0 where the newest point is the first of the series.
+Names and edge cases are those of Grafana's alert rules: ``min`` and ``max`` never exceed the largest finite number on
+the side they start from, and differences are 0 if the newest point is the first of the series.
 """
 
 from collections.abc import Callable
@@ -12,14 +12,17 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.reducers import REDUCERS, Reducer, slabs
 from dashwright.expressions.engine.values import Cells, Floats
 
+#: Reduces each row (at least one column) to one number; NaN if nothing is left to reduce.
 Reduction = Callable[[Floats], Floats]
-"""Each row (at least one column) to one number; where nothing is left to reduce, to NaN."""
 
 _LARGEST = np.finfo(np.float64).max
 
 
 def _passing_over(reducer: Reducer) -> Reduction:
-    """Most rows have nothing to pass over, and reduce at once; only those that NaN spoils are looked at again."""
+    """Return ``reducer`` with NaN skipped.
+
+    Most rows have no NaN and are reduced in one step. Only rows with the outcome NaN are reduced again with a mask.
+    """
 
     def reduction(values: Floats) -> Floats:
         outcome = np.array(reducer.rows(values))
@@ -39,7 +42,7 @@ def _count_non_null(values: Floats) -> Floats:
 
 
 def _difference(change: Callable[[Floats, Floats], Floats]) -> Reduction:
-    """``change`` of the newest point and the oldest."""
+    """Return ``change`` applied to the newest and the oldest point of each row."""
 
     def reduction(values: Floats) -> Floats:
         rows, keep = np.arange(len(values)), ~np.isnan(values)
@@ -67,7 +70,7 @@ NAMES = tuple(_REDUCTIONS)
 
 
 def reduced(name: str, values: Floats, deadline: Deadline) -> Cells:
-    """One cell for each row."""
+    """Return one cell for each row."""
     if not values.shape[1]:
         return Cells(np.full(len(values), np.nan), np.ones(len(values), np.bool_))
     outcome, nulls = np.empty(len(values)), np.zeros(len(values), np.bool_)
@@ -75,7 +78,7 @@ def reduced(name: str, values: Floats, deadline: Deadline) -> Cells:
         for rows in slabs(values):
             deadline.check()
             outcome[rows] = _REDUCTIONS[name](values[rows])
-    # NaN is also what infinities come to; null is only where there was nothing but NaN and null.
+    # Sums of infinities are NaN, too. Only rows of nothing but NaN and null become null.
     odd = np.flatnonzero(np.isnan(outcome))
     nulls[odd] = np.isnan(values[odd]).all(axis=1)
     return Cells.of(outcome, nulls)

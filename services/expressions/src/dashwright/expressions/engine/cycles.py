@@ -1,4 +1,4 @@
-"""Finds what depends on itself in a directed graph, in time linear in its size: a request may try to make this slow."""
+"""Search for cycles in a directed graph, in time linear in its size, because requests may try to make it slow."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,7 +6,7 @@ Graph = Mapping[str, Sequence[str]]
 
 
 def cycles(graph: Graph) -> dict[str, list[str]]:
-    """Each node that lies on a cycle, with a way from it back to itself that meets no other node twice."""
+    """Return each node on a cycle, with a path from it back to itself that meets no other node twice."""
     found = {}
     readers = _reversed(graph)
     for component in _components(graph, readers):
@@ -27,7 +27,7 @@ def _reversed(graph: Graph) -> dict[str, list[str]]:
 
 
 def _components(graph: Graph, readers: Graph) -> Iterator[dict[str, None]]:
-    """Nodes that reach one another (Kosaraju's algorithm)."""
+    """Yield groups of nodes that reach one another (Kosaraju's algorithm)."""
     seen: set[str] = set()
     for node in reversed(_finished(graph)):
         if node not in seen:
@@ -42,7 +42,8 @@ def _components(graph: Graph, readers: Graph) -> Iterator[dict[str, None]]:
 
 
 def _finished(graph: Graph) -> list[str]:
-    """The nodes in the order in which a depth-first walk leaves them; without recursion, for chains may be long."""
+    """Return the nodes in the order in which a depth-first walk leaves them."""
+    # Without recursion, because a chain of expressions may be longer than Python's stack.
     finished: list[str] = []
     seen: set[str] = set()
     for start in graph:
@@ -63,7 +64,7 @@ def _finished(graph: Graph) -> list[str]:
 
 
 def _tree(root: str, graph: Graph, component: Mapping[str, None]) -> dict[str, str]:
-    """For each node of the component but the root, the node before it on a shortest way from the root."""
+    """Return, for each node of the component but the root, the node before it on a shortest path from the root."""
     before: dict[str, str] = {}
     reached = [root]
     for node in reached:
@@ -75,7 +76,7 @@ def _tree(root: str, graph: Graph, component: Mapping[str, None]) -> dict[str, s
 
 
 def _way_back(node: str, root: str, away: Mapping[str, str], back: Mapping[str, str]) -> list[str]:
-    """Towards the root, then from it to the node, changing over at the first place where the two ways meet."""
+    """Return a path from the node to the root and back, switching over where the two paths first meet."""
     there, home = _way(node, root, back), _way(node, root, away)
     place = {other: number for number, other in enumerate(home)}
     meeting = next(number for number, other in enumerate(there) if number and other in place)

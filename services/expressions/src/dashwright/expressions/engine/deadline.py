@@ -1,4 +1,4 @@
-"""When the evaluation of a request must end. A thread cannot be stopped from outside, so what works asks here between its steps."""
+"""Deadline of an evaluation. A thread cannot be stopped from outside, so the work checks the deadline between its steps."""
 
 import math
 import time
@@ -10,9 +10,9 @@ _SETTING = "setting DASHWRIGHT_EVALUATION_SECONDS"
 
 
 class Deadline:
-    """``seconds`` from now; without them there is no end. Shared by whoever works on the request and whoever waits for it.
+    """The end of an evaluation, ``seconds`` from now; it is shared by the threads and tasks of one request.
 
-    ``bound`` is what the error names as the reason for that time.
+    ``bound`` names the reason for that time in the error.
     """
 
     __slots__ = ("_bound", "_clock", "_ends", "_seconds")
@@ -25,7 +25,7 @@ class Deadline:
 
     @staticmethod
     def of(seconds: float, left: float) -> "Deadline":
-        """After ``seconds``, or sooner where the caller waits only as long as ``left``."""
+        """Return a deadline in ``seconds``, or in ``left`` if the caller's own deadline is sooner."""
         return Deadline(left, bound="all that was left of the caller's deadline") if left < seconds else Deadline(seconds)
 
     @property
@@ -34,7 +34,7 @@ class Deadline:
         return max(0.0, self._ends - self._clock())
 
     def check(self) -> None:
-        """Raises DeadlineExceeded when the time is over."""
+        """Raise DeadlineExceeded after the end."""
         if self._clock() >= self._ends:
             raise DeadlineExceeded(
                 f"the evaluation took longer than the {self._seconds:g} s allowed ({self._bound}); "
@@ -43,5 +43,5 @@ class Deadline:
             )
 
     def end(self) -> None:
-        """Brings the end forward to now: nobody waits any more."""
+        """End the deadline now, because the caller is gone."""
         self._ends = -math.inf

@@ -1,7 +1,7 @@
-"""Lengths of time as targets write them: ``90s``, ``1h30m``, ``500ms``; or one whole number of days, weeks, months or years: ``7d``.
+"""Durations as targets write them: ``90s``, ``1h30m``, ``500ms``, or one whole number of days or more: ``7d``.
 
-The grammar is that of the platform's plugins: a sign, decimals and combinations are for units up to the hour only. A month is a twelfth
-of a year, and a year 365.25 days.
+The grammar is Grafana's: signs, decimals and combinations are for units up to the hour only. Days, weeks, months and
+years are whole numbers; a month is a twelfth of a year, and a year 365.25 days.
 """
 
 import re
@@ -27,7 +27,7 @@ _LONGEST = 100
 
 
 def nanoseconds(text: str) -> int:
-    """The duration, of either sign. Raises BadRequest that says what is wrong with the text."""
+    """Return the duration, of either sign. Raises BadRequest that describes the fault."""
     if not text:
         raise _fault("empty input", text)
     if len(text) > _LONGEST:

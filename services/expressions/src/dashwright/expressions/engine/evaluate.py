@@ -1,4 +1,4 @@
-"""Runs the expressions of a request. An error stays on its refId and marks whatever needs that refId; everything else runs."""
+"""Evaluation of a request's expressions. An error stays on its refId and on those that need it; all others run."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -19,14 +19,14 @@ Results = dict[str, Outcome | DashwrightError]
 
 @dataclass(slots=True)
 class Trace:
-    """What an evaluation did: the order in which its nodes ran, and the seconds that each expression took."""
+    """A record of an evaluation."""
 
-    order: tuple[str, ...] = ()
-    seconds: dict[str, float] = field(default_factory=dict)
+    order: tuple[str, ...] = ()  #: RefIds in the order in which they ran.
+    seconds: dict[str, float] = field(default_factory=dict)  #: Duration of each expression.
 
 
 def bounded_plan(nodes: Sequence[Node], limits: Limits) -> Plan:
-    """The plan, with too long a chain as a fault of whoever stands at its end."""
+    """Return the plan, with a fault for each node at the end of too long a chain."""
     planned = plan(nodes)
     return Plan(planned.order, {**too_deep(nodes, planned.order, limits), **planned.faults})
 
@@ -39,10 +39,10 @@ def evaluate(
     kept: Collection[str] | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> Results:
-    """The outcome of every expression that is ``kept`` (all, unless told) and every error, by refId in request order.
+    """Return every error, and the outcome of every expression in ``kept`` (None: of all), by refId in request order.
 
-    ``given`` holds what the ordinary queries answered, for each that some expression reads, ``tables`` the frames of those that some
-    expression selects from. ``trace`` is filled.
+    ``given`` holds the values of ordinary queries that expressions read, ``tables`` the frames of those that
+    expressions select from. ``trace`` is filled.
     """
     planned = bounded_plan(nodes, limits)
     trace = trace or Trace()
@@ -94,7 +94,7 @@ def _evaluated(node: Node, expression: Expression, live: HeldResults, limits: Li
             raise _not_run(node.ref_id, name, value)
         inputs[name] = value
     limits.deadline.check()
-    # Copies on the way to the outcome, which takes about as much as its inputs.
+    # Intermediate copies take about as much memory as the inputs.
     with limits.memory.held(sum(map(bytes_of, inputs.values()))):
         return expression.evaluate(inputs, limits)
 
@@ -111,7 +111,7 @@ def _selected(node: Node, expression: TableExpression, live: HeldResults, limits
 
 
 def _not_run(ref_id: str, name: str, cause: DashwrightError) -> DashwrightError:
-    """Of the cause's own class, so that the status says the same: the caller's to mend, or not."""
+    """Return an error of the cause's own class, so that the status still separates errors of the caller from internal ones."""
     return type(cause)(
         f"did not execute expression [{ref_id}] due to a failure of the dependent expression or query [{name}]; see the error of {name}",
         message_id="sse.dependencyError",

@@ -1,4 +1,4 @@
-"""What every expression kind gives the graph: the inputs it reads and a pure function of them."""
+"""The interface between the graph and each type of expression: the inputs it reads and a pure function of them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,37 +14,34 @@ from dashwright.expressions.engine.values import Values
 
 @dataclass(frozen=True, slots=True)
 class DroppedItems:
-    """Items of ``operand`` that found no partner in the union of ``operation``, both as text."""
+    """Items of an operand that found no partner in a union."""
 
-    operation: str
-    operand: str
+    operation: str  #: The binary operation, as text.
+    operand: str  #: One side of it, as text.
     labels: tuple[Labels, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A value that made a classic condition hold: what it was (None for null), of which field and with which labels."""
+    """A value that made a classic condition hold."""
 
-    value: float | None
-    metric: str
+    value: float | None  #: None for null.
+    metric: str  #: The name of the value's field.
     labels: Labels
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an expression came to; ``warnings`` are shown on its first frame, ``dropped`` to who asks for an explanation.
-
-    ``matches`` are there for classic conditions only.
-    """
+    """The result of an expression."""
 
     values: Values | Table
-    warnings: tuple[str, ...] = ()
-    dropped: tuple[DroppedItems, ...] = ()
-    matches: tuple[Match, ...] | None = None
+    warnings: tuple[str, ...] = ()  #: Shown on its first frame.
+    dropped: tuple[DroppedItems, ...] = ()  #: Shown in an explanation.
+    matches: tuple[Match, ...] | None = None  #: None for all but classic conditions.
 
 
 class Expression(Protocol):
-    """``stands_alone``: it reads ordinary queries only, and no other expression may read it."""
+    """An expression over values."""
 
     stands_alone: ClassVar[bool]
 
@@ -53,11 +50,11 @@ class Expression(Protocol):
         """The refIds it reads, each once, in the order they are named."""
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        """Raises an error of the tree where the inputs do not suit."""
+        """Return the outcome. Raises an error of the tree if the inputs do not fit."""
 
 
 class TableExpression(ABC):
-    """An expression that selects from tables: ordinary queries reach it as their frames, other expressions as what they came to."""
+    """An expression that selects from tables: the frames of ordinary queries and the results of other expressions."""
 
     stands_alone: ClassVar[bool] = False
 
@@ -68,11 +65,17 @@ class TableExpression(ABC):
 
     @abstractmethod
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
-        """Raises an error of the tree. May take as long as the deadline allows, so it is no work for the event loop."""
+        """Return the outcome. Raises an error of the tree.
+
+        It may take until the deadline, so it must not run on the event loop.
+        """
 
 
 def ref_id_of(reference: str, missing: str = "no variable specified to reference") -> str:
-    """The refId that ``reference`` names. Raises BadRequest, which begins with ``missing``, where it names none."""
+    """Return the refId that ``reference`` names: ``A``, ``$A`` or ``${my query}``.
+
+    Raises BadRequest, starting with ``missing``, if it names none.
+    """
     ref_id = reference.removeprefix("$")
     if ref_id != reference and ref_id.startswith("{") and ref_id.endswith("}"):
         ref_id = ref_id[1:-1]

@@ -1,4 +1,4 @@
-"""Data frames: typed columns with labels, as data sources answer them and clients read them."""
+"""Data frames: typed columns with labels, as data sources return them and clients read them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,15 +33,17 @@ class FieldType(StrEnum):
 
     @property
     def is_numeric(self) -> bool:
+        """Whether it is an integer or float type."""
         return self in NUMERIC
 
     @property
     def is_float(self) -> bool:
+        """Whether it is a float type."""
         return self in {FieldType.FLOAT32, FieldType.FLOAT64}
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """How a column lies in memory: times as int64 nanoseconds, text and JSON as objects."""
+        """The numpy type of a column: times are int64 nanoseconds, text and JSON are objects."""
         return np.dtype(_DTYPES.get(self, self.value))
 
 
@@ -51,15 +53,13 @@ _DTYPES = {FieldType.TIME: "int64", FieldType.STRING: "object", FieldType.JSON: 
 
 @dataclass(slots=True, eq=False)
 class Field:
-    """One column. ``nulls`` marks nulls and is None where there are none; the slot of a null is NaN, 0, False or None by its type.
+    """One column. Treat it as frozen."""
 
-    Not frozen, which would make it three times as dear, and there may be one for every series; treat it as if it were.
-    """
-
+    # Not declared frozen: a frozen dataclass takes three times as long to create, and there may be one for every series.
     name: str
     type: FieldType
-    values: NDArray[Any]
-    nulls: Mask | None = None
+    values: NDArray[Any]  #: The slot of a null is NaN, 0, False or None, by the type.
+    nulls: Mask | None = None  #: Marks the nulls; None if there are none.
     nullable: bool = False
     labels: Labels | None = None
     config: Mapping[str, Any] | None = None
@@ -70,13 +70,14 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """Columns of one length; treat it as frozen. ``meta`` is the JSON object of the interface (``type``, ``notices``, …) as it came."""
+    """Columns of one length. Treat it as frozen."""
 
     fields: Sequence[Field] = ()
     name: str = ""
     ref_id: str = ""
-    meta: Mapping[str, Any] | None = field(default=None)
+    meta: Mapping[str, Any] | None = field(default=None)  #: The JSON object of the interface (``type``, ``notices``, …), unchanged.
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return len(self.fields[0]) if self.fields else 0

@@ -1,6 +1,7 @@
-"""What the frames of a query become as input of expressions: Series, Numbers or NoData.
+"""Conversion of a query's frames to Series, Numbers or NoData, the input of expressions.
 
-A frame that declares its type is read by the data plane contract; others by their columns. Raises BadRequest where neither works.
+A frame that declares its type is read by the data plane contract; other frames by their columns. Raises BadRequest if
+neither applies.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,18 +21,18 @@ from dashwright.expressions.engine.shape import FrameLayout
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Block, Cells, Mask, NoData, Numbers, Positions, Series, Values
 
+#: Types of data sources whose unlabelled series get their name as the label ``__name__``.
 NAMED_BY_LABEL = frozenset({"graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"})
-"""Source types whose series without labels get their name as the label ``__name__``."""
 
+#: Types of data sources whose typed frames without rows count as no data.
 EMPTY_IS_NO_DATA = frozenset({"grafana-postgresql-datasource", "postgres"})
-"""Source types whose frames without rows, typed as they are, count as no data."""
 
 _NAME_LABEL = "__name__"
 _NOTHING, _MISSING = np.full(1, np.nan), np.ones(1, np.bool_)
 
 
 class _Item(NamedTuple):
-    """A column on its way to be a series (with ``times``) or numbers. There may be very many, hence no heavier class."""
+    """A column that becomes a series (with ``times``) or numbers. A NamedTuple, because there may be very many."""
 
     field: Field
     labels: Labels
@@ -44,11 +45,12 @@ class _Item(NamedTuple):
         return self.field.name, str(self.labels)
 
     def at(self, labels: Labels, rows: Positions | slice, times: Times | None = None) -> "_Item":
-        """Some rows of the column, as an item with labels of its own."""
+        """Return some rows of the column as an item with its own labels."""
         return _Item(self.field, labels, self.values[rows], None if self.nulls is None else self.nulls[rows], times)
 
 
 def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
+    """Return the values of a query's frames; ``source_type`` is the type of its data source."""
     if not frames or (source_type in EMPTY_IS_NO_DATA and not any(frame.rows for frame in frames)):
         return NoData()
     if declared := shape.declared_type(frames[0]):
@@ -64,9 +66,9 @@ def values_of(frames: Sequence[Frame], source_type: str = "") -> Values:
 
 
 def values_of_table(ref_id: str, table: Table) -> Values:
-    """What the table of the expression ``ref_id`` becomes for another expression: the text beside its numbers is labels.
+    """Return the table of the sql expression ``ref_id`` as values; its text columns are labels.
 
-    No data where it has no rows. Raises BadRequest where it has no numbers, or a null time.
+    A table without rows is NoData. Raises BadRequest if it has no numbers, or a null time.
     """
     frame = table.frames[0]
     if not frame.rows:
@@ -78,8 +80,8 @@ def values_of_table(ref_id: str, table: Table) -> Values:
             return _declared("numeric-long", table.frames)
         return values_of(table.frames)
     except BadRequest as error:
-        told = f"failed to read the table of sql expression [{ref_id}] as series or numbers: {error.message}"
-        raise BadRequest(told, message_id="sse.readDataError") from error
+        text = f"failed to read the table of sql expression [{ref_id}] as series or numbers: {error.message}"
+        raise BadRequest(text, message_id="sse.readDataError") from error
 
 
 def _declared(declared: str, frames: Sequence[Frame]) -> Values:
@@ -88,7 +90,7 @@ def _declared(declared: str, frames: Sequence[Frame]) -> Values:
         raise BadRequest(f"kind {declared} not supported by server side expressions; use one of {', '.join(_READERS)}")
     if not frames[0].fields:
         return NoData()
-    # The contract's readers answer items by name, then labels.
+    # The contract's readers return items sorted by name, then labels.
     items = sorted(reader(frames), key=attrgetter("rank"))
     return _series(items) if declared.startswith("timeseries") else _numbers(items)
 
@@ -138,14 +140,14 @@ _READERS: dict[str, Callable[[Sequence[Frame]], Iterator[_Item]]] = {
 
 
 def _columns(frame: Frame, times: Times | None = None) -> Iterator[_Item]:
-    """The value columns: numbers, and booleans as 1 and 0."""
+    """Yield the value columns: numbers, and booleans as 1 and 0."""
     for item in frame.fields:
         if item.type in shape.VALUES:
             yield _Item(item, item.labels or NONE, item.values, item.nulls, times)
 
 
 def _row_groups(frame: Frame) -> Iterator[tuple[Labels, Positions]]:
-    """The rows of a long frame by what its text columns say, in the order of their first row. A null text counts as empty."""
+    """Yield the rows of a long frame grouped by its text columns, in the order of their first row; null counts as empty."""
     text = [item for item in frame.fields if item.type is FieldType.STRING]
     names = [item.name for item in text]
     groups: dict[tuple[str, ...], list[int]] = {}
@@ -157,7 +159,7 @@ def _row_groups(frame: Frame) -> Iterator[tuple[Labels, Positions]]:
 
 
 def _table_rows(frame: Frame) -> Iterator[_Item]:
-    """One number a row; the row's text (but nulls) is its labels."""
+    """Yield one number a row; the row's non-null texts are its labels."""
     text = [item for item in frame.fields if item.type is FieldType.STRING]
     value = next(_columns(frame))
     for row in range(frame.rows):
@@ -173,7 +175,7 @@ def _undeclared_series(frames: Sequence[Frame], source_type: str) -> Values:
         layout = shape.layout_of(frame)
         if layout is not FrameLayout.WIDE:
             raise BadRequest(
-                f"input data must be a wide series but got type {layout} (input refid); answer one time field and numeric fields with "
+                f"input data must be a wide series but got type {layout} (input refid); return one time field and numeric fields with "
                 "labels, or declare the frame's type and typeVersion in its meta"
             )
     if source_type not in NAMED_BY_LABEL and not any(frame.name for frame in frames):
@@ -185,7 +187,7 @@ def _undeclared_series(frames: Sequence[Frame], source_type: str) -> Values:
 
 
 def _named(items: list[_Item], frame: Frame) -> list[_Item]:
-    """The name of a frame with a single series stands for the name of its value field."""
+    """Return the items; the name of a frame with a single series replaces the name of its value field."""
     if frame.name and len(items) == 1:
         return [items[0]._replace(field=replace(items[0].field, name=frame.name))]
     return items
@@ -211,7 +213,7 @@ def _numbers(items: Iterable[_Item]) -> Numbers:
 
 
 def _series(items: Sequence[_Item]) -> Series:
-    """Items on equal times share a block; the set keeps the order of the items."""
+    """Return the items as series; items with equal times share a block, and the order of the items is kept."""
     axes = _Axes()
     for position, item in enumerate(items):
         assert item.times is not None
@@ -231,7 +233,7 @@ def _names(items: Sequence[_Item]) -> tuple[str, ...]:
 
 
 class _Axes:
-    """The different time axes met so far, each with the positions of its items."""
+    """The distinct time axes found so far, each with the positions of its items."""
 
     def __init__(self) -> None:
         self.groups: list[tuple[Axis, list[int]]] = []
@@ -240,7 +242,7 @@ class _Axes:
         self._by_content: dict[bytes, int] = {}
 
     def members(self, times: Times) -> list[int]:
-        # Columns of one frame, or of a source that made the times once, are found without looking at any of them.
+        # Columns of one frame share the array of times: its identity finds the group without comparing any time.
         found = self._by_array.get(id(times))
         if found is None:
             found = self._by_array[id(times)] = self._group(times)
@@ -252,7 +254,8 @@ class _Axes:
         if not self._by_content:
             self._latest_content = self.groups[0][0].times.tobytes()
             self._by_content[self._latest_content] = 0
-        # As bytes, two columns compare faster than as arrays; and hashing costs more than comparing with one, and less than with many.
+        # Bytes compare faster than arrays. Hashing costs more than one comparison but less than many, so the latest axis is
+        # compared first.
         content = times.tobytes()
         if content != self._latest_content:
             self._latest, self._latest_content = self._by_content.setdefault(content, len(self.groups)), content
@@ -264,7 +267,7 @@ class _Axes:
 
 
 def _joined(items: Sequence[_Item]) -> Cells:
-    """The cells of the items, one after the other."""
+    """Return the cells of the items, one item after the other."""
     if len(items) == 1 and items[0].values.dtype == np.float64:
         return Cells(items[0].values, items[0].nulls)
     values = np.concatenate([item.values for item in items], dtype=np.float64)

@@ -1,6 +1,6 @@
-"""The graph of a request: in which order its nodes run, and which cannot run at all.
+"""The graph of a request: the order of its nodes, and the nodes that cannot run.
 
-A fault belongs to the node that has it. Nothing here refuses the request as a whole.
+A fault belongs to its node. Nothing here refuses the request as a whole.
 """
 
 import re
@@ -20,55 +20,52 @@ _CALCULATION = re.compile(r"[-+*/%()<>=!&|$]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A query of the request: an expression, an ordinary query (neither), or one that could not be read (``fault``).
-
-    ``inputs`` are the refIds that the expression reads.
-    """
+    """A query of the request: an expression, an ordinary query (no expression), or an unreadable query (``fault``)."""
 
     ref_id: str
     expression: Expression | TableExpression | None = None
     fault: DashwrightError | None = None
     assertion: Assertion | None = None
-    inputs: tuple[str, ...] = field(init=False)
+    inputs: tuple[str, ...] = field(init=False)  #: RefIds that the expression reads.
 
     def __post_init__(self) -> None:
-        # Asked for often, and for some kinds a walk over the whole expression.
+        # Stored, because some types of expressions walk their whole tree to find their inputs.
         object.__setattr__(self, "inputs", self.expression.inputs if self.expression else ())
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """``order`` holds every refId once, ordinary queries first, then each expression after its inputs; ``faults`` by refId."""
+    """The order of a request's nodes, and their faults."""
 
-    order: tuple[str, ...]
+    order: tuple[str, ...]  #: Every refId once: ordinary queries first, then each expression after its inputs.
     faults: dict[str, DashwrightError] = field(default_factory=dict)
 
 
 def plan(nodes: Sequence[Node]) -> Plan:
-    """The plan of nodes with distinct refIds, in request order."""
+    """Return the plan of nodes with distinct refIds, in request order."""
     by_ref_id = {node.ref_id: node for node in nodes}
     faults = {node.ref_id: fault for node in nodes if (fault := node.fault or _wrong_input(node, by_ref_id))}
     graph = {node.ref_id: _edges(node, by_ref_id) for node in nodes}
     for ref_id, path in cycles(graph).items():
         graph[ref_id] = []
         cyclic = BadRequest(
-            f"expression '{ref_id}' is part of cyclic components: {_told(path)}; take one of the references out",
+            f"expression '{ref_id}' is part of cyclic components: {_path_text(path)}; take one of the references out",
             message_id="sse.cycle",
         )
-        # An input that does not suit would not suit without the cycle either.
+        # An unsuitable input is the better message: it would remain without the cycle.
         faults.setdefault(ref_id, cyclic)
     sources = [node.ref_id for node in nodes if node.expression is None and node.fault is None]
     return Plan(tuple(dict.fromkeys([*sources, *_sorted(graph)])), faults)
 
 
-def _told(path: Sequence[str]) -> str:
+def _path_text(path: Sequence[str]) -> str:
     if len(path) <= _SHOWN_STEPS:
         return " -> ".join(path)
     return f"{' -> '.join(path[: _SHOWN_STEPS - 1])} -> ... {len(path) - _SHOWN_STEPS} more ... -> {path[-1]}"
 
 
 def _wrong_input(node: Node, known: dict[str, Node]) -> BadRequest | None:
-    """The first of its inputs that the node cannot have."""
+    """Return the error of the first input that the node cannot have, or None."""
     for ref_id in node.inputs:
         if ref_id not in known and isinstance(node.expression, TableExpression):
             return _no_table(ref_id, node, known)
@@ -127,7 +124,7 @@ def _edges(node: Node, known: dict[str, Node]) -> list[str]:
 
 
 def _sorted(graph: dict[str, list[str]]) -> list[str]:
-    """Topological order, ties by request order. Raises CycleError."""
+    """Return the topological order, ties by request order. Raises CycleError."""
     place = {ref_id: number for number, ref_id in enumerate(graph)}
     sorter = TopologicalSorter(graph)
     sorter.prepare()

@@ -1,4 +1,4 @@
-"""What the refIds of a request hold while it is evaluated: each until its last reader ran, all together within one budget."""
+"""Results that are held during an evaluation: each until its last reader ran, all within one budget."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -13,12 +13,15 @@ from dashwright.expressions.engine.values import Values
 
 Held = Values | Table | DashwrightError
 
+#: Points that the labels and the frame of an item count as.
 _ITEM = 32
-"""What the labels and frame of an item take, in points."""
 
 
 class HeldResults:
-    """``given`` and the ``tables`` of queries are there from the start. What is ``kept`` is there to the end."""
+    """The values and tables of a request by refId, and their total size.
+
+    ``given`` and ``tables`` are those of queries, held from the start. RefIds in ``kept`` are held to the end.
+    """
 
     def __init__(
         self,
@@ -37,31 +40,32 @@ class HeldResults:
         limits.memory.take(sum(map(_bytes_of, given.values())))
 
     def values(self, ref_id: str) -> Values | DashwrightError:
-        """As series and numbers. Raises BadRequest where a table cannot be read as such."""
+        """Return the values of a refId. Raises BadRequest if a table cannot be read as values."""
         held = self._values[ref_id]
         return values_of_table(ref_id, held) if isinstance(held, Table) else held
 
     def table(self, ref_id: str) -> Held:
-        """As it is to be selected from: a query as its frames."""
+        """Return the table that a statement selects from: a query's frames, or an expression's values."""
         return self._tables.get(ref_id) or self._values[ref_id]
 
     def check(self, ref_id: str, values: Values | Table) -> None:
-        """Raises TooLarge where there is no room for the outcome of ``ref_id`` beside all that is held; else reserves it."""
+        """Reserve room for the outcome of ``ref_id``. Raises TooLarge if the limits leave none."""
         points = self._points + _points_of(values)
         if points > self._limits.request_points:
-            found = f"with {ref_id} the queries and expressions of the request hold {points} points at once"
+            found = f"with {ref_id} the queries and expressions of the request hold {points} points at the same time"
             raise self._limits.refusal(
                 "request_points", f"{found}, each series counted as {_ITEM} more", "ask for less at a time, or reduce earlier"
             )
         self._limits.memory.take(_bytes_of(values))
 
     def add(self, ref_id: str, values: Held) -> None:
+        """Hold the outcome of ``ref_id``."""
         self._values[ref_id] = values
         self._points += _points_of(values)
         self._drop_unread(ref_id)
 
     def read(self, node: Node) -> None:
-        """The node ran: what nobody else reads is given up."""
+        """Drop the inputs of a node that ran, unless another node reads them."""
         for name in node.inputs:
             self._readers[name] -= 1
             self._drop_unread(name)

@@ -1,4 +1,4 @@
-"""Which items were firing before, and what keeps them firing: the recovery threshold of an alert rule."""
+"""Hysteresis of thresholds: which items were firing before, and what keeps them firing."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,13 @@ from dashwright.expressions.engine.values import Floats, Mask
 _BASIS = 0xCBF29CE484222325
 _PRIME = 0x100000001B3
 _BITS = (1 << 64) - 1
+#: Written after every key and value; UTF-8 has no such byte, so no two label sets have the same bytes.
 _END = b"\xff"
-"""Stands behind every key and value; UTF-8 has no such byte."""
 
 
 def fingerprint(labels: Labels) -> int:
-    """Over the labels sorted by key; without labels it is the algorithm's basis. Not FNV-1a: multiplied first, then mixed."""
+    """Return the FNV-1 hash (64 bits) over the labels sorted by key, as Grafana's alert rules store it."""
+    # FNV-1, not FNV-1a: Grafana multiplies before it mixes the byte in. Stored fingerprints depend on this order.
     value = _BASIS
     for byte in b"".join(part.encode() + _END for pair in labels.pairs for part in pair):
         value = (value * _PRIME & _BITS) ^ byte
@@ -32,13 +33,13 @@ _NEWEST_VERSION = (1, 0)
 
 @dataclass(frozen=True, slots=True)
 class Hysteresis:
-    """``loaded`` holds the fingerprints of items that were firing; they stop where ``unload`` holds."""
+    """The recovery threshold of an alert rule."""
 
-    unload: Predicate
-    loaded: frozenset[int]
+    unload: Predicate  #: Where it holds, a firing item stops.
+    loaded: frozenset[int]  #: Fingerprints of the items that were firing.
 
     def loaded_among(self, labels: tuple[Labels, ...], deadline: Deadline) -> Mask:
-        """Which of the label sets are loaded."""
+        """Return a mask of the label sets that are loaded."""
         found = np.zeros(len(labels), np.bool_)
         for position, item in enumerate(labels) if self.loaded else ():
             deadline.check()
@@ -46,13 +47,16 @@ class Hysteresis:
         return found
 
     def holds_on(self, values: Floats) -> Mask:
-        """Where a loaded item goes on firing. NaN, which no bound holds for, goes on."""
+        """Return where a loaded item keeps firing.
+
+        NaN keeps firing, because no bound holds for it: a gap must not resolve an alert.
+        """
         mask: Mask = np.logical_not(self.unload.holds(values))
         return mask
 
 
 def fingerprints_of(frame: Frame) -> frozenset[int]:
-    """What a frame of fingerprints holds. Raises BadRequest where it is none."""
+    """Return the fingerprints in a frame. Raises BadRequest if it is not a frame of fingerprints."""
     meta = frame.meta or {}
     version = tuple(meta.get("typeVersion") or (0, 0))
     if meta.get("type") != _FRAME_TYPE:

@@ -1,4 +1,4 @@
-"""Interned label sets: the identity of a series or number, compared and hashed far more often than made."""
+"""Interned label sets: the identity of a series or number, compared and hashed far more often than created."""
 
 from collections.abc import Iterable, Mapping
 from threading import Lock
@@ -6,19 +6,21 @@ from weakref import WeakValueDictionary
 
 
 class Labels:
-    """An immutable set of labels. ``pairs`` is sorted by key, ``keys`` are its keys in that order.
+    """An immutable set of labels.
 
-    Made by ``Labels.of`` only, which answers the same object for the same pairs while one is in use: equal means identical.
+    Create it by ``Labels.of`` only, which returns the same object for equal pairs while one is in use: equal means
+    identical.
     """
 
     __slots__ = ("__weakref__", "keys", "pairs")
 
     def __init__(self, pairs: tuple[tuple[str, str], ...]) -> None:
-        self.pairs = pairs
+        self.pairs = pairs  #: Sorted by key.
         self.keys = tuple(key for key, _ in pairs)
 
     @staticmethod
     def of(mapping: Mapping[str, str] | Iterable[tuple[str, str]] = ()) -> "Labels":
+        """Return the label set of a mapping or of pairs."""
         pairs = tuple(sorted(dict(mapping).items()))
         with _lock:
             known = _known.get(pairs)
@@ -27,7 +29,7 @@ class Labels:
             return known
 
     def part(self, keys: frozenset[str]) -> tuple[tuple[str, str], ...]:
-        """The pairs whose key is one of ``keys``, in order."""
+        """Return the pairs whose key is one of ``keys``, in order."""
         return tuple([pair for pair in self.pairs if pair[0] in keys])
 
     def __len__(self) -> int:

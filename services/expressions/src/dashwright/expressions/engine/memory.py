@@ -1,4 +1,4 @@
-"""The memory that all requests of a worker hold together, shared between organizations."""
+"""The memory budget of all requests of a worker, shared between organizations."""
 
 import sys
 import threading
@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, contextmanager
 from dashwright.common.errors import DashwrightError, TooLarge, TooManyRequests
 
 _SETTING = "setting DASHWRIGHT_QUERY_BYTES"
+#: Most bytes of an organization, as a multiple of the free bytes: three quarters if it is alone.
 _SHARE = 3
-"""An organization may hold so many times the bytes that it leaves free: three quarters where it is alone."""
 
 
 class MemoryBudget:
-    """A bound on bytes, most of them estimated before they are allocated. For any number of threads.
+    """A limit on bytes, most of them estimated before they are allocated. It may be used from any thread.
 
-    Nothing waits for memory: what does not fit is refused.
+    Nothing waits for memory: a request that does not fit is refused.
     """
 
     def __init__(self, size: int = sys.maxsize, released: Callable[[int], None] | None = None) -> None:
@@ -34,14 +34,17 @@ class MemoryBudget:
 
     @contextmanager
     def reservation(self, organization: Hashable) -> "Iterator[Reservation]":
-        """Open a reservation for a request of the organization; what it holds is given up at the end."""
+        """Yield a reservation for a request of the organization; everything it holds is released at the end."""
         with Reservation(self, organization).open() as reservation:
             yield reservation
         if self._released:
             self._released(reservation.most)
 
     def take(self, organization: Hashable, size: int, of_request: int) -> None:
-        """Count ``size`` bytes more, with the lock held; the request holds ``of_request``. Raises TooLarge or TooManyRequests."""
+        """Count ``size`` more bytes of a request that holds ``of_request``. Call with the lock held.
+
+        Raises TooLarge or TooManyRequests.
+        """
         own = self._of[organization] + size
         if own > _SHARE * (self.size - self._held - size):
             raise self._refusal(of_request, size)
@@ -49,7 +52,7 @@ class MemoryBudget:
         self._held += size
 
     def give(self, organization: Hashable, size: int) -> None:
-        """Count ``size`` bytes less, with the lock held."""
+        """Count ``size`` fewer bytes. Call with the lock held."""
         self._held -= size
         self._of[organization] -= size
         if not self._of[organization]:
@@ -71,7 +74,10 @@ class MemoryBudget:
 
 
 class Reservation:
-    """The part of one request in a budget. Once closed it counts nothing: a thread may work on after its caller is gone."""
+    """The part of one request in a budget.
+
+    A closed reservation counts nothing, because a thread may still work after its caller is gone.
+    """
 
     __slots__ = ("_beneath", "_budget", "_is_closed", "_organization", "most", "size")
 
@@ -86,7 +92,7 @@ class Reservation:
 
     @contextmanager
     def open(self) -> "Iterator[Reservation]":
-        """Give up what is held when the block ends."""
+        """Yield the reservation and release all of it when the block ends."""
         try:
             yield self
         finally:
@@ -95,7 +101,7 @@ class Reservation:
                 self._is_closed = True
 
     def take(self, size: int) -> None:
-        """Reserve ``size`` bytes more. Raises TooLarge where a request may never hold so many, else TooManyRequests."""
+        """Reserve ``size`` more bytes. Raises TooLarge if no request may hold as many, else TooManyRequests."""
         with self._budget.lock:
             if not self._is_closed:
                 self._budget.take(self._organization, size, self._beneath + self.size)
@@ -103,7 +109,7 @@ class Reservation:
                 self.most = max(self.most, self.size)
 
     def give(self, size: int) -> None:
-        """Give ``size`` bytes up."""
+        """Release ``size`` bytes."""
         with self._budget.lock:
             if not self._is_closed:
                 self._budget.give(self._organization, size)
@@ -118,8 +124,8 @@ class Reservation:
         finally:
             self.give(size)
 
-    def beside(self) -> "AbstractContextManager[Reservation]":
-        """Open another reservation of the same organization, for what is dropped before the request ends."""
+    def extra(self) -> "AbstractContextManager[Reservation]":
+        """Open another reservation of the same organization, for data that is dropped before the request ends."""
         return Reservation(self._budget, self._organization, self._beneath + self.size).open()
 
 

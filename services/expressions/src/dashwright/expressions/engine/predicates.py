@@ -1,4 +1,4 @@
-"""Tests of numbers against one bound or two, on whole arrays. Comparisons are IEEE's: of NaN only ``ne`` holds."""
+"""Tests of numbers against one or two bounds, on whole arrays. Comparisons follow IEEE 754: of NaN only ``ne`` holds."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,19 +25,22 @@ _RANGES: dict[str, tuple[Comparison, Combination, Comparison]] = {
     "outside_range_included": (np.less_equal, np.logical_or, np.greater_equal),
 }
 
+#: The number of bounds of each predicate, by name.
 BOUNDS = dict.fromkeys(_SINGLE, 1) | dict.fromkeys(_RANGES, 2)
-"""The predicates by name, with how many bounds each needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """``name`` is one of ``BOUNDS``. A range is held against its lower and upper bound as they stand: swapped ones hold nothing or all."""
+    """A test against one bound or a range.
+
+    A range takes its bounds in the given order: with swapped bounds it holds for no number or for all.
+    """
 
     name: str
     bounds: tuple[float, ...]
 
     def holds(self, values: Floats) -> Mask:
-        """Where it holds. A null is whatever its slot is; who has nulls must care for them."""
+        """Return where the predicate holds. Nulls are NaN in their slots; callers mask them."""
         if self.name in _SINGLE:
             return _SINGLE[self.name](values, self.bounds[0])
         lower, combined, upper = _RANGES[self.name]

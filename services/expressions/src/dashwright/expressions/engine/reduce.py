@@ -1,7 +1,8 @@
-"""The kind ``reduce``: every series to one number.
+"""The type ``reduce``: every series to one number.
 
-In strict mode (no mode) null and NaN spoil the outcome and infinities are numbers like any other; ``dropNN`` and ``replaceNN`` first drop
-or replace what is no finite number. What the outcome of no points is depends on reducer and mode, as existing rules rely on it.
+In strict mode (no mode) null and NaN spoil the outcome and infinities are ordinary numbers. ``dropNN`` and
+``replaceNN`` first drop or replace null, NaN and infinities. The outcome of no points depends on reducer and mode,
+because existing rules rely on it.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +22,8 @@ _MISSING = "no expression ID is specified to reduce. Must be a reference to an e
 
 
 class ReduceMode(StrEnum):
+    """The treatment of points that are not finite numbers."""
+
     STRICT = ""
     DROP = "dropNN"
     REPLACE = "replaceNN"
@@ -28,18 +31,18 @@ class ReduceMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reduce:
-    """``input`` is a refId; ``replacement`` counts in mode ``replaceNN`` only."""
+    """A reduction of one input."""
 
     stands_alone: ClassVar[bool] = False
 
-    input: str
+    input: str  #: A refId.
     reducer: str
     mode: ReduceMode = ReduceMode.STRICT
-    replacement: float = np.nan
+    replacement: float = np.nan  #: For ``replaceNN`` only.
 
     @staticmethod
     def of(expression: str, reducer: str, mode: str = "", replacement: float | None = None) -> "Reduce":
-        """From the words of a target. Raises BadRequest where they are not known or do not fit together."""
+        """Return the reduction of a target. Raises BadRequest if its words are unknown or do not fit together."""
         if reducer not in REDUCERS:
             raise BadRequest(f"reduction {reducer} not implemented; use one of {', '.join(REDUCERS)}")
         if mode not in set(ReduceMode):
@@ -50,9 +53,11 @@ class Reduce:
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refId that it reads."""
         return (self.input,)
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Return one number for each series; numbers are already reduced."""
         match inputs[self.input]:
             case NoData() as nothing:
                 return Outcome(nothing)
@@ -76,7 +81,7 @@ class Reduce:
         return Numbers(series.labels, Cells.of(values, nulls))
 
     def cells(self, cells: Cells) -> Cells:
-        """One cell for each row."""
+        """Return one cell for each row."""
         reducer = REDUCERS[self.reducer]
         match self.mode:
             case ReduceMode.STRICT:

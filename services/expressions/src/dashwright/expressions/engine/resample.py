@@ -1,7 +1,8 @@
-"""The kind ``resample``: every series onto evenly spaced stamps, from the beginning of the time range in steps of the window.
+"""The type ``resample``: every series onto evenly spaced stamps, from the start of the time range in steps of the window.
 
-A stamp takes the points behind the stamp before it, up to its own time; the first takes every older point, too. Points are put in the
-order of their times first (of equal times the order they came in), so that no point is counted for a time that is not its own.
+A stamp takes the points after the stamp before it, up to its own time; the first also takes every older point. Points
+are sorted by time first, so that no point counts for a time that is not its own; points with equal times keep their
+order.
 """
 
 from collections.abc import Mapping
@@ -29,18 +30,18 @@ _LAST_NANOSECOND = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Resample:
-    """``input`` is a refId, ``stamps`` the times that every series gets."""
+    """A resampling of one input."""
 
     stands_alone: ClassVar[bool] = False
 
-    input: str
-    stamps: Grid
+    input: str  #: A refId.
+    stamps: Grid  #: The times that every series gets.
     downsampler: str
     upsampler: str
 
     @staticmethod
     def of(ref_id: str, window: str, downsampler: str, upsampler: str, span: TimeRange, limits: Limits) -> "Resample":
-        """From the words of a target. Raises BadRequest where they are not understood, TooLarge for too many stamps."""
+        """Return the resampling of a target. Raises BadRequest if its words are invalid, TooLarge for too many stamps."""
         if downsampler not in REDUCERS:
             raise BadRequest(f"downsampling {downsampler} not implemented; use one of {', '.join(REDUCERS)}")
         if upsampler not in UPSAMPLERS:
@@ -49,9 +50,11 @@ class Resample:
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refId that it reads."""
         return (self.input,)
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Return the resampled series. Raises BadRequest for numbers, TooLarge for too many points."""
         values = inputs[self.input]
         if isinstance(values, NoData):
             return Outcome(values)
@@ -72,6 +75,7 @@ class Resample:
             return Outcome(self._resampled(values, limits))
 
     def _resampled(self, series: Series, limits: Limits) -> Series:
+        # All series get the same stamps, so the outcome is a single block whatever blocks the inputs have.
         times = self.stamps.start + self.stamps.step * np.arange(self.stamps.n)
         values, nulls = np.empty((len(series), len(times))), np.empty((len(series), len(times)), np.bool_)
         for block, members in series.by_block():
@@ -94,6 +98,7 @@ def _step(window: str) -> int:
 
 
 def _stamps(step: int, span: TimeRange, limits: Limits) -> Grid:
+    # Integer division of timedeltas is exact; floats of seconds would lose microseconds.
     start, end = ((instant - _EPOCH) // _MICROSECOND * 1000 for instant in (span.start, span.end))
     if min(start, -end) < -_LAST_NANOSECOND:
         raise BadRequest("the time range to resample reaches beyond the years 1678 to 2261; take one within them")
@@ -107,5 +112,6 @@ def _stamps(step: int, span: TimeRange, limits: Limits) -> Grid:
 def _ascending(block: Block) -> Block:
     if block.axis.is_ordered:
         return block
+    # Stable: of points with equal times the last one that arrived stays the last.
     order = np.argsort(block.axis.times, kind="stable")
     return Block(Axis(block.axis.times[order]), block.cells.at((ALL, order)))

@@ -1,4 +1,4 @@
-"""Points of a series brought onto evenly spaced stamps: where each point falls, and what each stamp gets. Whole blocks at once."""
+"""Sampling of a series onto evenly spaced stamps: the bucket of each point, and the value of each stamp, for whole blocks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,9 +13,9 @@ from dashwright.expressions.engine.values import Cells, Floats, Mask, Positions
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Buckets:
-    """Where the points of an ascending axis fall: bucket ``i`` holds the ``sizes[i]`` columns before ``ends[i]``.
+    """The buckets of an ascending axis: bucket ``i`` has the ``sizes[i]`` columns before ``ends[i]``.
 
-    It reaches from behind the stamp before up to its own; the first takes every older point, too.
+    A bucket reaches from after the stamp before it up to its own; the first also has every older point.
     """
 
     ends: Positions
@@ -24,30 +24,36 @@ class Buckets:
 
     @staticmethod
     def of(times: Times, stamps: Times) -> "Buckets":
+        """Return the buckets of the times between the stamps."""
         ends = np.searchsorted(times, stamps, side="right")
         return Buckets(ends, np.diff(ends, prepend=0), len(times))
 
     @property
     def starts(self) -> Positions:
+        """The first column of each bucket."""
         return self.ends - self.sizes
 
 
+#: The column that an empty bucket takes, -1 for null: the last point before it, the next one, or none.
 UPSAMPLERS: dict[str, Callable[[Buckets], Positions]] = {
     "pad": lambda buckets: buckets.ends - 1,
     "backfilling": lambda buckets: np.where(buckets.ends < buckets.points, buckets.ends, -1),
     "fillna": lambda buckets: np.full(len(buckets.ends), -1, np.intp),
 }
-"""Which column an empty bucket takes, -1 for none: the last point seen, the next one, or null."""
 
 
 def sampled(cells: Cells, buckets: Buckets, downsampler: str, upsampler: str, deadline: Deadline) -> Cells:
-    """One column a bucket. Two points or more are reduced, a single one is taken as it is (but counts as 1), none is made up for."""
+    """Return one column a bucket.
+
+    Two or more points are reduced, a single one is taken unchanged (``count`` makes it 1), and an empty bucket takes
+    what the upsampler selects.
+    """
     columns = np.where(buckets.sizes == 0, UPSAMPLERS[upsampler](buckets), buckets.ends - 1)
     values, nulls = _taken(cells, columns)
     filled = np.flatnonzero(buckets.sizes)
     fold = REDUCERS[downsampler].fold
     if fold is not None and len(filled):
-        # Behind the last stamp points count no more.
+        # Points after the last stamp belong to no bucket.
         within = cells.values[:, : buckets.ends[-1]]
         with np.errstate(all="ignore"):
             values[:, filled] = fold(within, buckets.starts[filled], deadline)

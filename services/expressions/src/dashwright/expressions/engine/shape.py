@@ -1,4 +1,4 @@
-"""The shape of a frame, as the data plane contract names shapes: by its columns, or as the frame itself declares it."""
+"""Shapes of frames in the terms of the data plane contract: by their columns, or as the frame declares."""
 
 from enum import StrEnum
 
@@ -7,23 +7,24 @@ from dashwright.expressions.engine.frame import NUMERIC, Field, FieldType, Frame
 
 
 class FrameLayout(StrEnum):
-    """How the columns of an undeclared frame look: ``wide`` has a time column and numbers, ``long`` also text or booleans."""
+    """The layout of an undeclared frame."""
 
-    WIDE = "wide"
-    LONG = "long"
-    NOT = "not"
+    WIDE = "wide"  #: A time column and numbers.
+    LONG = "long"  #: A time column, numbers, and texts or booleans.
+    NOT = "not"  #: Anything else.
 
 
+#: Types of columns that hold measured values.
 VALUES = NUMERIC | {FieldType.BOOL}
-"""Types of columns that hold what is measured."""
 
+#: The newest known version of the data plane's types.
 NEWEST_VERSION = (0, 1)
-"""Of the data plane's types, as far as they are known here."""
 
 _DIMENSIONS = frozenset({FieldType.STRING, FieldType.BOOL})
 
 
 def layout_of(frame: Frame) -> FrameLayout:
+    """Return the layout of a frame's columns."""
     kinds = {item.type for item in frame.fields}
     if FieldType.TIME not in kinds or kinds.isdisjoint(NUMERIC):
         return FrameLayout.NOT
@@ -31,7 +32,7 @@ def layout_of(frame: Frame) -> FrameLayout:
 
 
 def time_field(frame: Frame) -> Field | None:
-    """The first time column; further ones do not count."""
+    """Return the first time column, or None."""
     for item in frame.fields:
         if item.type is FieldType.TIME:
             return item
@@ -39,25 +40,25 @@ def time_field(frame: Frame) -> Field | None:
 
 
 def declared_type(frame: Frame) -> str:
-    """The ``type`` of the frame's meta where a ``typeVersion`` other than 0.0 stands beside it, else the empty text."""
+    """Return the ``type`` in the frame's meta, or an empty text if there is none or its ``typeVersion`` is 0.0."""
     meta = frame.meta or {}
     return str(meta.get("type") or "") if any(meta.get("typeVersion") or ()) else ""
 
 
 def newer_version(frame: Frame) -> str:
-    """The version that the frame declares where it is above those known, such as ``1.0``, else the empty text."""
+    """Return the declared version if it is newer than the known ones, such as ``1.0``, else an empty text."""
     version = (frame.meta or {}).get("typeVersion") or NEWEST_VERSION
     return ".".join(map(str, version)) if declared_type(frame) and tuple(version) > NEWEST_VERSION else ""
 
 
 def is_number_table(frame: Frame) -> bool:
-    """One numeric column and otherwise text."""
+    """Return whether the frame has one numeric column and otherwise text."""
     kinds = [item.type for item in frame.fields]
     return sum(kind.is_numeric for kind in kinds) == 1 and all(kind.is_numeric or kind is FieldType.STRING for kind in kinds)
 
 
 def is_instant_vector(frame: Frame) -> bool:
-    """One sample with its time, as a Prometheus instant query answers it."""
+    """Return whether the frame is one sample with its time, the result of a Prometheus instant query."""
     if frame.meta is None:
         return False
     custom = frame.meta.get("custom")
@@ -65,7 +66,7 @@ def is_instant_vector(frame: Frame) -> bool:
 
 
 def times_of(frame: Frame) -> Field:
-    """The time column. Raises BadRequest where it is missing or has nulls."""
+    """Return the time column. Raises BadRequest if it is missing or has nulls."""
     times = time_field(frame)
     if times is None:
         raise BadRequest("a time series needs a time field and this frame has none; add one or declare the frame as numeric")

@@ -1,14 +1,14 @@
-"""The name that was probably meant."""
+"""Suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable, Mapping
 
+#: Characters of the longest word that is compared, because the comparison takes quadratic time.
 _LONGEST = 50
-"""Characters of a word that is compared."""
 
 
 def suggestion(word: str, known: Iterable[str], synonyms: Mapping[str, str] | None = None) -> str:
-    """Return ``; did you mean X?``, or nothing where no known name is like the word. Case does not count."""
+    """Return ``; did you mean X?``, or an empty text if no known name resembles the word. Case is ignored."""
     folded = word.casefold()
     if synonyms and folded in synonyms:
         return f"; did you mean {synonyms[folded]}?"

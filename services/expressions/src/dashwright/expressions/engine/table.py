@@ -1,4 +1,4 @@
-"""Frames as they are: what an ordinary query answered, for who selects from it, or the rows that an expression selected."""
+"""Tables: the frames of a query that an expression selects from, or the rows that it selected."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,14 +8,14 @@ from dashwright.expressions.engine.frame import Frame
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """``source_type`` is the data source type of a query, and empty for an expression, whose table is exactly one frame."""
+    """One or more frames."""
 
     kind: ClassVar[str] = "tableData"
 
     frames: tuple[Frame, ...]
-    source_type: str = ""
+    source_type: str = ""  #: The type of the query's data source; empty for an expression, whose table is one frame.
 
     @property
     def cells(self) -> int:
-        """How many values the frames hold."""
+        """The number of values in the frames."""
         return sum(frame.rows * len(frame.fields) for frame in self.frames)

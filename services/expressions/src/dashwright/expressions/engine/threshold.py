@@ -1,7 +1,7 @@
-"""The kind ``threshold``: every point or number to 1 where a condition holds, else 0. A null stays null.
+"""The type ``threshold``: every point or number becomes 1 if a condition holds, else 0; null stays null.
 
-With hysteresis, items that were firing before (the loaded ones) are held against a second condition, so that they stop at another
-value than where they began.
+With hysteresis, items that were firing before (the loaded ones) are tested by a second condition, so that they stop
+firing at another value than the one they started at.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,12 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.predicates import BOUNDS, Predicate
 from dashwright.expressions.engine.values import Block, Cells, Floats, Mask, NoData, Numbers, Scalar, Series, Values
 
+#: Points tested in one step, so that the masks stay in the processor's cache.
 _SLAB = 1 << 16
 
 
 def predicate_of(name: str, params: Sequence[float]) -> Predicate:
-    """From the words of an evaluator; params beyond those needed do not count. Raises BadRequest."""
+    """Return the predicate of an evaluator; surplus params are ignored. Raises BadRequest."""
     if name not in BOUNDS:
         raise BadRequest(f"invalid condition: expected threshold function to be one of [{', '.join(BOUNDS)}], got {name}")
     needed = BOUNDS[name]
@@ -36,19 +37,21 @@ def predicate_of(name: str, params: Sequence[float]) -> Predicate:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """``input`` is a refId."""
+    """A test of one input."""
 
     stands_alone: ClassVar[bool] = False
 
-    input: str
+    input: str  #: A refId.
     condition: Predicate
     hysteresis: Hysteresis | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refId that it reads."""
         return (self.input,)
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
+        """Return 1 or 0 for every point or number."""
         values = inputs[self.input]
         if isinstance(values, NoData):
             return Outcome(values)
@@ -58,7 +61,7 @@ class Threshold:
         if isinstance(values, Scalar):
             return Outcome(Scalar(self._by_row(values.cells, loaded[0])))
         judged = self._numbers(values, loaded) if isinstance(values, Numbers) else self._series(values, loaded)
-        # What was not loaded comes first; existing rules number the items by it.
+        # Grafana returns items that were not loaded first, and existing rules depend on that order.
         return Outcome(judged.at(np.argsort(loaded, kind="stable")))
 
     def _numbers(self, numbers: Numbers, loaded: Mask) -> Numbers:
@@ -76,7 +79,7 @@ class Threshold:
         return _indicated(self.condition.holds, cells)
 
     def _by_row(self, cells: Cells, loaded: Mask) -> Cells:
-        """``loaded`` marks rows: they hold on until the second condition lets them go."""
+        """Return the outcome; rows that ``loaded`` marks keep firing until the second condition holds."""
         assert self.hysteresis is not None
         outcome = self._begun(cells)
         outcome.values[loaded] = _indicated(self.hysteresis.holds_on, cells.at(loaded)).values
@@ -84,7 +87,7 @@ class Threshold:
 
 
 def _indicated(test: Callable[[Floats], Mask], cells: Cells) -> Cells:
-    """1 and 0, a part at a time so that the masks on the way stay in the processor's cache."""
+    """Return 1 and 0 for true and false, one part at a time."""
     flat = cells.values.reshape(-1)
     outcome = np.empty(flat.shape)
     for start in range(0, len(flat), _SLAB):

@@ -1,7 +1,8 @@
-"""Points in time as requests write them: epoch milliseconds, a duration before now, or date math such as ``now-6h`` and ``2014-05-30||/w``.
+"""Points in time as requests write them: epoch milliseconds, a duration before now, or date math.
 
-Date math is that of the platform's dashboards: an anchor (``now``, or an ISO 8601 date with ``||`` behind it) and any number of steps,
-``+2d``, ``-M`` or ``/w``. Fiscal years begin in January, weeks on Monday. Times without a zone are UTC.
+Date math (``now-6h``, ``2014-05-30||/w``) is Grafana's: an anchor (``now``, or an ISO 8601 date followed by ``||``) and
+any number of steps, ``+2d``, ``-M`` or ``/w``. Fiscal years start in January, weeks on Monday. Times without a zone are
+UTC.
 """
 
 import calendar
@@ -32,16 +33,16 @@ _WORKDAYS = 5
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """Both ends included, with a time zone."""
+    """A time range, both ends included, with a time zone."""
 
     start: datetime
     end: datetime
 
 
 def time_range(start: str, end: str, now: datetime) -> TimeRange:
-    """Rounding (``/d``) goes down for ``start`` and, for ``end``, up to the unit's last millisecond.
+    """Return the range between two texts. Rounding (``/d``) goes down for ``start`` and up for ``end``.
 
-    Raises BadRequest with a cause for each end that is wrong, ``from`` or ``to``.
+    Up is the last millisecond of the unit. Raises BadRequest with a cause for each invalid end, ``from`` or ``to``.
     """
     causes = []
     ends = []
@@ -50,9 +51,9 @@ def time_range(start: str, end: str, now: datetime) -> TimeRange:
             ends.append(_instant(text.strip(), now, up=name == "to"))
         except (ValueError, OverflowError):
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
-            causes.append(Cause(name, "FieldValueInvalid", f"{name} {text[:80]!r} is no time; {advice}"))
+            causes.append(Cause(name, "FieldValueInvalid", f"{name} {text[:80]!r} is not a time; {advice}"))
     if not causes and ends[1] < ends[0]:
-        text = f"the time range is empty: from {start[:80]!r} lies after to {end[:80]!r}; swap them"
+        text = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}; swap them"
         causes.append(Cause("to", "FieldValueInvalid", text))
     if causes:
         raise BadRequest("; ".join(cause.message for cause in causes), causes=causes)
@@ -60,7 +61,7 @@ def time_range(start: str, end: str, now: datetime) -> TimeRange:
 
 
 def _instant(text: str, now: datetime, *, up: bool) -> datetime:
-    # Four digits are a year: nobody means one of the first ten seconds of 1970.
+    # Four digits are a year: as milliseconds they would be one of the first ten seconds of 1970.
     if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) and len(text) != 4:
         return _EPOCH + timedelta(milliseconds=int(text))
     if text.startswith("now"):
@@ -72,7 +73,7 @@ def _instant(text: str, now: datetime, *, up: bool) -> datetime:
 
 
 def _whole(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """The matches that make up the text one behind the other; none at all where something is between or behind them."""
+    """Return the matches if they make up the whole text without gaps, else an empty list."""
     position, found = 0, []
     while match := pattern.match(text, position):
         found.append(match)
@@ -111,14 +112,17 @@ def _moved(instant: datetime, count: int, unit: str) -> datetime:
     if unit == "b":
         return _moved_workdays(instant, count)
     year, month = divmod(instant.year * 12 + instant.month - 1 + count * _MONTHS[unit], 12)
-    # A day that the month lacks runs over into the next one.
+    # A day that the target month lacks moves into the month after it, as in Grafana.
     last = calendar.monthrange(year, month + 1)[1]
     over = max(0, instant.day - last)
     return instant.replace(year=year, month=month + 1, day=instant.day - over) + timedelta(days=over)
 
 
 def _moved_workdays(instant: datetime, count: int) -> datetime:
-    """By business days, Monday to Friday. A step from a weekend ends on the next workday in its direction."""
+    """Return the instant moved by business days, Monday to Friday.
+
+    A step from a weekend ends on the next workday in its direction.
+    """
     weeks, days = divmod(abs(count), _WORKDAYS)
     direction = timedelta(days=1 if count > 0 else -1)
     if weeks and not days and instant.weekday() >= _WORKDAYS:

@@ -1,7 +1,7 @@
-"""Which items of two sets belong together: a hash join on label sets.
+"""The union of two sets: a hash join on label sets.
 
-Two items pair when their labels are equal, when either has none, or when one has all labels of the other and more. The pairs come in the
-order of a loop over the left set with a loop over the right set inside.
+Two items pair if their labels are equal, if either has none, or if one has all labels of the other and more. The pairs
+come in the order of a loop over the left set with a loop over the right set inside.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -17,18 +17,18 @@ from dashwright.expressions.engine.labels import NONE, Labels
 from dashwright.expressions.engine.limits import KEY_SET_PAIRS
 from dashwright.expressions.engine.values import Positions
 
+#: Pairs that are made between two checks of the deadline, during which other threads cannot run.
 _STRETCH = 50_000
-"""Pairs that are made between two looks at the deadline, and without a turn for other threads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Positions in the two sets and the labels of each pair; ``unpaired_*`` are positions that found no partner."""
+    """Positions in the two sets and the labels of each pair."""
 
     left: Positions
     right: Positions
     labels: tuple[Labels, ...]
-    unpaired_left: Positions
+    unpaired_left: Positions  #: Positions without a partner.
     unpaired_right: Positions
 
 
@@ -41,15 +41,16 @@ class _Match:
 
 
 class Union:
-    """The join of two sets of labels. ``count`` (pairs) is known before any pair is made, so that a limit can be kept.
+    """The join of two sets of labels.
 
-    Raises TooLarge where the label sets have too many different sets of keys, and DeadlineExceeded while it works.
+    ``count`` is the number of pairs, known before any pair is made, so that a limit can be checked first. Raises
+    TooLarge if the label sets have too many different sets of keys, and DeadlineExceeded.
     """
 
     def __init__(self, left: tuple[Labels, ...], right: tuple[Labels, ...], deadline: Deadline | None = None) -> None:
         self._left, self._right = left, right
         self._deadline = deadline or Deadline()
-        # The labels of the pairs where item i simply pairs with item i.
+        # The labels of the pairs if item i pairs with item i only.
         self._item_by_item = left if _aligned(left, right) else None
         self._matches = [] if self._item_by_item else list(_matches(left, right, self._deadline))
         self.count = len(self._item_by_item or ()) or sum(len(bucket) for match in self._matches for bucket in match.buckets)
@@ -58,6 +59,7 @@ class Union:
             self._item_by_item, self.count = (NONE,), 1
 
     def pairs(self) -> Pairs:
+        """Return all pairs."""
         if self._item_by_item:
             every, none = np.arange(self.count, dtype=np.intp), np.empty(0, np.intp)
             return Pairs(every, every, self._item_by_item, none, none)
@@ -74,7 +76,7 @@ class Union:
 
 
 def _aligned(left: tuple[Labels, ...], right: tuple[Labels, ...]) -> bool:
-    """Whether both hold the same items, distinct and of the same keys, so that none can pair with another."""
+    """Return whether both hold the same distinct items with equal keys, so that no item has two partners."""
     return left == right and len(set(left)) == len(left) and len({item.keys for item in left}) == 1
 
 

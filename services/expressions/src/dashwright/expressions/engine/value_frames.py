@@ -19,9 +19,10 @@ _NUMBER: dict[str, Any] = {"type": "numeric-multi", "typeVersion": [0, 1]}
 
 
 def frames_of(outcome: Outcome, ref_id: str) -> list[Frame]:
-    """One frame an item, whose value field carries the refId as its name; a table as it is. Warnings become notices of the first frame.
+    """Return the outcome as frames, one an item, whose value field has the refId as its name.
 
-    The number of classic conditions has no name, and the matches as ``custom`` of its meta.
+    A table stays one frame. Warnings become notices of the first frame. The number of classic conditions has no name,
+    and the matches as ``custom`` in its meta.
     """
     if outcome.matches is not None:
         return [_judgement(outcome.values, outcome.matches, ref_id)]
@@ -68,7 +69,7 @@ def _match(match: Match) -> dict[str, Any]:
 
 
 def _decimal(value: float | None) -> str:
-    """The shortest decimal that reads back as the value, without an exponent."""
+    """Return the shortest decimal that parses to the value, without an exponent."""
     if value is None:
         return ""
     if math.isfinite(value):
@@ -81,7 +82,7 @@ def _time(axis: Axis) -> Field:
 
 
 def _rows(cells: Cells) -> tuple[list[Floats], list[Mask | None]]:
-    """Views of all rows at once, which costs far less than one at a time."""
+    """Return views of all rows, created in one step because one view at a time costs far more."""
     return list(cells.values), [None] * len(cells.values) if cells.nulls is None else list(cells.nulls)
 
 

@@ -1,4 +1,4 @@
-"""What a refId holds while expressions run: a set of Series, of Numbers, one Scalar, or NoData.
+"""Values of a refId during evaluation: a set of Series, a set of Numbers, one Scalar, or NoData.
 
 Points are never objects of their own. All series on one time axis are one block, a two-dimensional array.
 """
@@ -22,29 +22,29 @@ Positions = NDArray[np.intp]
 class Cells:
     """Nullable float64 values of any number of dimensions, never changed once made.
 
-    ``nulls`` marks the nulls and is None where there are none. NaN is a value; the slot of a null holds NaN too, so whatever carries
-    NaN through arithmetic carries nulls with it and only the mask tells them apart.
+    NaN is a value. The slot of a null holds NaN too, so arithmetic that propagates NaN propagates nulls, and only the
+    mask distinguishes them.
     """
 
     values: Floats
-    nulls: Mask | None = None
+    nulls: Mask | None = None  #: Marks the nulls; None if there are none.
 
     @staticmethod
     def of(values: Floats, nulls: Mask | None) -> "Cells":
-        """With the slots of nulls set to NaN (in place) and an empty mask dropped."""
+        """Return the cells; slots of nulls are set to NaN in place, and an empty mask is dropped."""
         if nulls is None or not nulls.any():
             return Cells(values)
-        # Minus the mask has all bits set or none, and all bits set are a NaN: no branch for each point.
+        # Minus the mask has all bits set or none, and all bits set are a NaN: an OR needs no branch per point.
         bits = values.view(np.int64)
         np.bitwise_or(bits, -nulls.view(np.int8), out=bits)
         return Cells(values, nulls)
 
     def at(self, index: Any) -> "Cells":
-        """A part of the cells, by any numpy index."""
+        """Return a part of the cells, by any numpy index."""
         return Cells(self.values[index], None if self.nulls is None else self.nulls[index])
 
     def is_null(self) -> Mask:
-        """The mask, made where there is none."""
+        """Return the mask; an empty one if there are no nulls."""
         return np.zeros(self.values.shape, np.bool_) if self.nulls is None else self.nulls
 
 
@@ -61,10 +61,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """An ordered set of labelled series. Item ``i`` is row ``row_of[i]`` of ``blocks[block_of[i]]``.
-
-    ``names`` are those of a query's value fields, for who tells them; there are none behind an expression.
-    """
+    """An ordered set of labelled series. Item ``i`` is row ``row_of[i]`` of ``blocks[block_of[i]]``."""
 
     kind: ClassVar[str] = "seriesSet"
 
@@ -72,11 +69,11 @@ class Series:
     blocks: tuple[Block, ...]
     block_of: Positions
     row_of: Positions
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  #: Names of a query's value fields; empty for the result of an expression.
 
     @staticmethod
     def stacked(labels: Sequence[Labels], blocks: Iterable[Block]) -> "Series":
-        """The rows of the blocks, one block after the other."""
+        """Return the rows of the blocks, one block after the other."""
         blocks = tuple(blocks)
         heights = [len(block.cells.values) for block in blocks]
         block_of = np.repeat(np.arange(len(blocks), dtype=np.intp), heights)
@@ -87,44 +84,46 @@ class Series:
         return len(self.labels)
 
     def map(self, function: CellFunction) -> "Series":
+        """Return the series with ``function`` applied to each block."""
         blocks = tuple(Block(block.axis, function(block.cells)) for block in self.blocks)
         return Series(self.labels, blocks, self.block_of, self.row_of)
 
     def at(self, positions: Positions) -> "Series":
-        """The items at the positions, in that order."""
+        """Return the items at the positions, in that order."""
         labels = tuple([self.labels[position] for position in positions.tolist()])
         return Series(labels, self.blocks, self.block_of[positions], self.row_of[positions])
 
     def by_block(self) -> Iterator[tuple[Block, Positions]]:
-        """Each block with the positions of its items."""
+        """Yield each block with the positions of its items."""
         order = np.argsort(self.block_of, kind="stable")
         ends = np.cumsum(np.bincount(self.block_of, minlength=len(self.blocks)))
         yield from zip(self.blocks, np.split(order, ends), strict=False)
 
     @property
     def longest(self) -> int:
-        """Points of the longest series."""
+        """The number of points of the longest series."""
         return max((len(block.axis) for block in self.blocks), default=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """An ordered set of labelled numbers: one cell an item. ``names`` as those of series."""
+    """An ordered set of labelled numbers, one cell an item."""
 
     kind: ClassVar[str] = "numberSet"
 
     labels: tuple[Labels, ...]
     cells: Cells
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  #: Names of a query's value fields; empty for the result of an expression.
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def map(self, function: CellFunction) -> "Numbers":
+        """Return the numbers with ``function`` applied."""
         return Numbers(self.labels, function(self.cells))
 
     def at(self, positions: Positions) -> "Numbers":
-        """The items at the positions, in that order."""
+        """Return the items at the positions, in that order."""
         return Numbers(tuple([self.labels[position] for position in positions.tolist()]), self.cells.at(positions))
 
 
@@ -138,17 +137,19 @@ class Scalar:
 
     @staticmethod
     def of(value: float | None) -> "Scalar":
+        """Return the number; None is null."""
         if value is None:
             return Scalar(Cells(np.array(np.nan), np.array(True)))
         return Scalar(Cells(np.array(value, np.float64)))
 
     def map(self, function: CellFunction) -> "Scalar":
+        """Return the number with ``function`` applied."""
         return Scalar(function(self.cells))
 
 
 @dataclass(frozen=True, slots=True)
 class NoData:
-    """A query answered without any data."""
+    """The values of a query that returned no data."""
 
     kind: ClassVar[str] = "noData"
 

@@ -1,1 +1,1 @@
-"""Frames as JSON and Arrow streams, and the bodies of responses. Knows no request."""
+"""Frames as JSON and Arrow streams, and the bodies of responses. Nothing here knows a request."""

@@ -1,9 +1,10 @@
-"""Data frames as Arrow IPC streams, for clients that ask for them: columns go out as they lie in memory.
+"""Data frames as Arrow IPC streams, for clients that accept them. Columns are sent as they are in memory.
 
-Every frame is one complete stream, one after the other in the body; a refId that failed has a stream without fields. What a stream
-cannot say by itself is metadata of the schema (``refId``, ``name``, ``meta``; ``status``, ``error``, ``errorSource``) and of the fields
-(``labels``, ``config``), each JSON where it is no plain text. Null is Arrow null and NaN is NaN; times are timestamp[ns, UTC]; an enum is
-its uint16 with the texts in ``config``; JSON is text of the extension type ``arrow.json``.
+Every frame is one complete stream, and the body is all streams in sequence; a refId that failed has a stream without
+fields. What Arrow has no place for is metadata of the schema (``refId``, ``name``, ``meta``; ``status``, ``error``,
+``errorSource``) and of the fields (``labels``, ``config``), each JSON unless it is plain text. Null is Arrow null and
+NaN is NaN; times are timestamp[ns, UTC]; an enum is its uint16 with the texts in ``config``; JSON is text of the
+extension type ``arrow.json``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,37 +23,37 @@ from dashwright.expressions.formats import response
 from dashwright.expressions.formats.codec import PIECE, Fragment, meta_of
 from dashwright.expressions.formats.response import Result
 
+#: Rows of a record batch, however many columns there are: a batch has a fixed cost for each column.
 _LEAST_ROWS = 1000
-"""Rows of a record batch, however many columns there are: a batch has a cost of its own for each."""
 
+#: The fixed cost of a frame, in values: encoding values is cheap here.
 _FRAME = 2000
-"""What a frame costs beside its values, in values: they are cheap here."""
 
+#: Most streams kept as templates, one for each number of nulls and length of labels.
 _TEMPLATES = 1000
-"""Streams kept as templates at most: those of series that differ in their number of nulls and in how long their labels are."""
 
+#: The last bytes of a stream.
 _END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-"""The last bytes of a stream."""
 
 _EXTENSIONS = {FieldType.JSON: {b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""}}
 
 
 def fragments(results: Mapping[str, Result]) -> Iterator[Fragment]:
-    """The body: the frames of every refId in the order of ``results``, then its error where it has one."""
+    """Yield the body: the frames of every refId in the order of ``results``, then its error."""
     writer = ArrowFrameWriter()
     for ref_id, result in results.items():
         for frame in result.frames:
             yield from writer.write(frame)
         if result.error is not None:
-            told = {key: str(value) for key, value in response.error_members(result.error).items()}
-            yield _whole(_schema({"refId": ref_id, **told}, []), []), 0
+            members = {key: str(value) for key, value in response.error_members(result.error).items()}
+            yield _whole(_schema({"refId": ref_id, **members}, []), []), 0
 
 
 class ArrowFrameWriter:
     """Encodes frames one after the other.
 
-    Making schema and batch header costs as much as encoding a thousand points as JSON. Series of one answer mostly differ in labels and
-    values alone, so the first stream serves as a template for the others.
+    Creating schema and batch header costs as much as encoding a thousand points as JSON. The series of one query mostly
+    differ in labels and values only, so the first stream serves as a template for the others.
     """
 
     def __init__(self) -> None:
@@ -61,14 +62,14 @@ class ArrowFrameWriter:
         self._templates: dict[tuple[Any, ...], tuple[bytes, bytes]] = {}
 
     def write(self, frame: Frame) -> Iterator[Fragment]:
-        """One stream, a batch of rows at a time."""
+        """Yield one stream, a batch of rows at a time."""
         count = frame.rows
         height = max(_LEAST_ROWS, PIECE // max(1, len(frame.fields)))
         if count <= height:
             yield self._series(frame) if _is_series(frame) else self._whole(frame), _FRAME + count * len(frame.fields)
             return
         types = [_type(item) for item in frame.fields]
-        schema = _schema(self._told(frame), types)
+        schema = _schema(self._metadata(frame), types)
         sink = _Sink()
         writer = StreamWriter.from_writable(sink)
         for start in range(0, count, height):
@@ -81,13 +82,13 @@ class ArrowFrameWriter:
         yield sink.taken(), 0
 
     def _whole(self, frame: Frame) -> bytes:
-        """All rows of a frame as one batch."""
+        """Return all rows of a frame as one batch."""
         types = [_type(item) for item in frame.fields]
-        schema = _schema(self._told(frame), types)
+        schema = _schema(self._metadata(frame), types)
         return _whole(schema, [_batch(schema, frame.rows, [_column(*column) for column in zip(frame.fields, types, strict=True)])])
 
     def _series(self, frame: Frame) -> bytes:
-        """The same bytes as ``_whole``, from a template where there is one."""
+        """Return the bytes of ``_whole``, made from a template if there is one."""
         times, values = frame.fields
         labels = b"" if values.labels is None else orjson.dumps(dict(values.labels.pairs))
         validity, null_count = b"", -1
@@ -95,7 +96,7 @@ class ArrowFrameWriter:
             validity, null_count = _validity(values.nulls).tobytes(), int(np.count_nonzero(values.nulls))
             validity += bytes(-len(validity) % 8)
         body = (np.ascontiguousarray(times.values).data, validity, np.ascontiguousarray(values.values).data, _END)
-        # Whatever else a stream says; and how long the labels are, for lengths are all over its bytes.
+        # Everything else that a stream depends on, and the length of the labels, because offsets in the header depend on it.
         shape = len(times.values), null_count, len(labels), values.nullable, times.nullable
         key = *shape, values.name, times.name, frame.name, frame.ref_id, self._meta_of(frame)
         if key in self._templates:
@@ -103,14 +104,14 @@ class ArrowFrameWriter:
             return b"".join((before, labels, behind, *body))
         whole = self._whole(frame)
         if len(self._templates) < _TEMPLATES:
-            # Unless the text of the labels is elsewhere, too.
+            # Labels whose text also occurs elsewhere in the stream cannot be replaced by position.
             end = b"".join(body)
             around = whole.removesuffix(end).split(labels) if labels else [whole.removesuffix(end), b""]
             if whole.endswith(end) and len(around) == 2:
                 self._templates[key] = around[0], around[1]
         return whole
 
-    def _told(self, frame: Frame) -> dict[str, str]:
+    def _metadata(self, frame: Frame) -> dict[str, str]:
         return {"refId": frame.ref_id, "name": frame.name, "meta": self._meta_of(frame)}
 
     def _meta_of(self, frame: Frame) -> str:
@@ -120,7 +121,7 @@ class ArrowFrameWriter:
 
 
 def _is_series(frame: Frame) -> bool:
-    """Times and numbers of 8 bytes each, which lie in a stream one behind the other, and nothing said of them but names and labels."""
+    """Return whether the frame is times and float64 values without nulled times or configuration."""
     if len(frame.fields) != 2:
         return False
     times, values = frame.fields
@@ -135,7 +136,7 @@ def _is_series(frame: Frame) -> bool:
 
 
 def _schema(metadata: Mapping[str, str], types: Sequence[Any]) -> Any:
-    """Metadata without a text is left out."""
+    """Return the schema of a frame; metadata without a text is left out."""
     return _RECORD.modify(metadata={key.encode(): value.encode() for key, value in metadata.items() if value}, children=types)
 
 
@@ -144,20 +145,20 @@ def _batch(schema: Any, count: int, columns: Sequence[Any]) -> Any:
 
 
 def _whole(schema: Any, batches: Sequence[Any]) -> bytes:
-    """A stream at once, which takes the writer half the time."""
+    """Return a stream written in one call, which takes the writer half the time."""
     sink = _Sink()
     StreamWriter.from_writable(sink).serialize_stream(CArrayStream.from_c_arrays(list(batches), schema))
     return sink.taken()
 
 
 class _Sink:
-    """What a writer wrote since it was last taken."""
+    """The bytes that a writer wrote since they were last taken."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
 
     def write(self, part: Any) -> int:
-        # The buffer is the writer's own and ends with the call.
+        # The writer reuses its buffer after the call, so the bytes are copied.
         self._parts.append(bytes(part))
         return len(self._parts[-1])
 
@@ -167,7 +168,7 @@ class _Sink:
 
 
 def _bare(kind: FieldType) -> Any:
-    """The Arrow type of columns of this type."""
+    """Return the Arrow type of columns of this type."""
     match kind:
         case FieldType.TIME:
             return nanoarrow.c_schema(nanoarrow.timestamp("ns", "UTC"))
@@ -184,7 +185,7 @@ _RECORD = nanoarrow.c_schema(nanoarrow.struct([], nullable=False))
 
 
 def _type(item: Field) -> Any:
-    """The Arrow type of a column, with its name and metadata."""
+    """Return the Arrow type of a column, with its name and metadata."""
     metadata = dict(_EXTENSIONS.get(item.type, {}))
     if item.labels is not None:
         metadata[b"labels"] = orjson.dumps(dict(item.labels.pairs))
@@ -206,7 +207,7 @@ def _validity(nulls: Mask) -> NDArray[np.uint8]:
 
 
 def _buffers(kind: FieldType, values: NDArray[Any], nulls: Mask | None) -> list[Any]:
-    """The buffers of a column beside its validity."""
+    """Return the buffers of a column after its validity."""
     if kind is FieldType.BOOL:
         return [np.packbits(values, bitorder="little")]
     if kind not in {FieldType.STRING, FieldType.JSON}:

@@ -1,7 +1,8 @@
-"""Data frames as JSON, as existing clients read them. ``frame_reader`` is the counterpart.
+"""Data frames as JSON, as Grafana's clients read them. ``frame_reader`` is the counterpart.
 
-``values`` hold one array a field: times as epoch milliseconds, null for null and for NaN and infinities. What JSON cannot hold stands
-beside them: ``entities`` (rows that are NaN, Inf, NegInf) and ``nanos`` (the part of a time below a millisecond), one entry a field.
+``values`` has one array a field: times as epoch milliseconds, null for null, NaN and infinities. What JSON cannot hold
+is in two more members with one entry a field: ``entities`` (rows that are NaN, Inf, NegInf) and ``nanos`` (the part of
+a time below a millisecond).
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -14,24 +15,24 @@ from numpy.typing import NDArray
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 
+#: Values encoded in one step: encoding holds the interpreter lock, for a few milliseconds with this many.
 PIECE = 100_000
-"""Values encoded at a stretch: encoding holds the interpreter lock, a few milliseconds for this many."""
 
+#: The fixed cost of a frame, in values: ten thousand frames of one value each take time, too.
 FRAME = 300
-"""What a frame costs beside its values, in values: ten thousand frames of one value each are work, too."""
 
+#: Encoded bytes, and their cost in values.
 Fragment = tuple[bytes, int]
-"""Encoded bytes and how many values they were as much work as."""
 
+#: Encodes the entry of a column in ``entities`` or ``nanos``; None if it has none.
 Beside = Callable[[], Iterator[Fragment]] | None
-"""Encodes what stands beside a column; None where nothing does."""
 
 _NANOS = 1_000_000
 _TYPES = {FieldType.TIME: "time", FieldType.BOOL: "boolean", FieldType.STRING: "string", FieldType.ENUM: "enum", FieldType.JSON: "other"}
 
 
 def pieces(fragments: Iterable[Fragment]) -> Iterator[bytes]:
-    """The fragments joined to pieces of about ``PIECE`` values."""
+    """Yield the fragments joined to pieces of about ``PIECE`` values."""
     parts: list[bytes] = []
     held = 0
     for part, count in fragments:
@@ -45,7 +46,7 @@ def pieces(fragments: Iterable[Fragment]) -> Iterator[bytes]:
 
 
 class JsonFrameWriter:
-    """Encodes frames one after the other. Frames that share a time column, as series of one query do, share its encoding."""
+    """Encodes frames one after the other. Frames that share a time column share its encoding."""
 
     def __init__(self) -> None:
         self._times: NDArray[Any] | None = None
@@ -53,10 +54,11 @@ class JsonFrameWriter:
         self._nanos: Beside = None
 
     def write(self, frame: Frame) -> Iterator[Fragment]:
+        """Yield the frame as fragments; a small one is a single fragment."""
         if frame.rows * len(frame.fields) > PIECE:
             yield from self._parts(frame)
             return
-        # Most frames are small and there may be very many: each goes on as one fragment.
+        # Most frames are small and there may be very many, so each becomes one fragment.
         parts = list(self._parts(frame))
         yield b"".join([part for part, _ in parts]), FRAME + sum([count for _, count in parts])
 
@@ -80,7 +82,7 @@ class JsonFrameWriter:
 
     def _instants(self, item: Field) -> Generator[Fragment, None, Beside]:
         if item.nulls is None and item.values is self._times:
-            # Copying bytes costs next to nothing beside encoding, so they do not count as values.
+            # Copying bytes costs almost nothing compared with encoding, so they do not count as values.
             yield from [(part, 0) for part in self._encoded_times]
             return self._nanos
         encoded: list[bytes] = []
@@ -99,7 +101,7 @@ class JsonFrameWriter:
 
 
 def meta_of(frame: Frame) -> Mapping[str, Any] | None:
-    """The meta as it is written: always with a version."""
+    """Return the meta as it is written: always with a version."""
     if frame.meta is None or "typeVersion" in frame.meta:
         return frame.meta
     return {**frame.meta, "typeVersion": [0, 0]}
@@ -151,20 +153,20 @@ def _others(item: Field) -> Generator[Fragment, None, Beside]:
 
 
 def _slices(size: int) -> Iterator[slice]:
-    """All rows, ``PIECE`` of them at a time, and at least one slice."""
+    """Yield slices of ``PIECE`` rows that cover all rows; at least one slice."""
     for start in range(0, max(size, 1), PIECE):
         yield slice(start, min(size, start + PIECE))
 
 
 def _with_nulls(values: NDArray[Any], item: Field, rows: slice) -> NDArray[Any] | list[Any]:
-    """What orjson writes as these rows: an array where it can, else the objects."""
+    """Return the rows in a form that orjson writes: the array, or objects if there are nulls."""
     if item.nulls is None:
         return values
     return [None if null else value for value, null in zip(values.tolist(), item.nulls[rows].tolist(), strict=True)]
 
 
 def _dumps(values: NDArray[Any] | list[Any], rows: slice) -> bytes:
-    """A part of an array, without the bracket that ends the whole."""
+    """Return a part of an array as JSON, without the bracket that ends the whole array."""
     if isinstance(values, np.ndarray):
         values = np.ascontiguousarray(values)
     encoded = orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -172,7 +174,7 @@ def _dumps(values: NDArray[Any] | list[Any], rows: slice) -> bytes:
 
 
 def _listed(values: NDArray[Any], change: Callable[[NDArray[Any]], NDArray[Any]] | None = None) -> Iterator[Fragment]:
-    """The values as an array, changed slice by slice."""
+    """Yield the values as a JSON array, changed slice by slice."""
     for rows in _slices(len(values)):
         part = values[rows]
         yield _dumps(change(part) if change else part, rows), len(part)
@@ -180,7 +182,7 @@ def _listed(values: NDArray[Any], change: Callable[[NDArray[Any]], NDArray[Any]]
 
 
 def _beside(key: bytes, entries: Sequence[Beside]) -> Iterator[Fragment]:
-    """The member ``key`` with one entry a field, or nothing where no field has one."""
+    """Yield the member ``key`` with one entry a field, or nothing if all entries are empty."""
     if not any(entries):
         return
     for number, entry in enumerate(entries):
@@ -193,7 +195,7 @@ def _beside(key: bytes, entries: Sequence[Beside]) -> Iterator[Fragment]:
 
 
 def _entities(values: NDArray[Any], rows: NDArray[np.intp]) -> Iterator[Fragment]:
-    """The rows that are no finite number, by what they are."""
+    """Yield the rows that are not finite numbers, by what they are."""
     odd = values[rows]
     kinds = {b"NaN": rows[np.isnan(odd)], b"Inf": rows[odd == np.inf], b"NegInf": rows[odd == -np.inf]}
     for number, (kind, found) in enumerate((kind, found) for kind, found in kinds.items() if len(found)):

@@ -1,4 +1,4 @@
-"""Frames from their JSON: the counterpart of ``codec``, strict about what it reads and exact about where it stopped."""
+"""Frames from their JSON: the counterpart of ``codec``, strict, with the exact place of a fault."""
 
 from typing import Any, TypeVar
 
@@ -26,11 +26,11 @@ _ENTITIES = {"NaN": np.nan, "Inf": np.inf, "NegInf": -np.inf}
 
 
 def read_frames(content: str | bytes) -> list[Frame]:
-    """The frames of a JSON list. Raises BadRequest that names the place, such as ``[0].data.values[1]``."""
+    """Return the frames of a JSON list. Raises BadRequest that names the place, such as ``[0].data.values[1]``."""
     try:
         document = orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"the frames are no JSON: {error}; give a list of frames, each with schema and data") from error
+        raise BadRequest(f"the frames are not JSON: {error}; give a list of frames, each with schema and data") from error
     return [_frame(item, f"[{number}]") for number, item in enumerate(_list(document, "the frames"))]
 
 
@@ -129,7 +129,7 @@ def _column(column: list[Any], kind: FieldType, place: str) -> tuple[NDArray[Any
         return np.array([bool(value) for value in column] if missing else column, np.bool_), nulls
     if kind.is_float:
         _only(types, {int, float}, kind, place)
-        # numpy reads None as NaN, which is what the slot of a null holds.
+        # numpy converts None to NaN, which is what the slot of a null holds.
         return np.array(column, kind.dtype), nulls
     return _integers(column, types, kind, place), nulls
 
@@ -146,8 +146,8 @@ def _integers(column: list[Any], types: set[type], kind: FieldType, place: str) 
         whole = [_whole(value) for value in column] if types != {int} or None in column else column
         values = np.array(whole, kind.dtype)
     except (ValueError, OverflowError) as error:
-        told = "it is out of range" if isinstance(error, OverflowError) else error
-        raise _wrong(place, f"holds a number that is no {kind}: {told}") from error
+        reason = "it is out of range" if isinstance(error, OverflowError) else error
+        raise _wrong(place, f"holds a number that is not {kind}: {reason}") from error
     if kind is not FieldType.TIME:
         return values
     if len(values) and (int(values.max()) > _LAST_MILLISECOND or int(values.min()) < -_LAST_MILLISECOND):
@@ -156,7 +156,7 @@ def _integers(column: list[Any], types: set[type], kind: FieldType, place: str) 
 
 
 def _whole(value: Any) -> int:
-    """The number meant; text is how large whole numbers travel."""
+    """Return the whole number of a value; large numbers are sent as text."""
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"{value} is not whole")
     return 0 if value is None else int(value)
@@ -207,7 +207,7 @@ def _object(value: Any, place: str, known: set[str] | None = None) -> dict[str, 
 
 
 def _shallow(value: Nested, place: str) -> Nested:
-    """The value, unless it nests deeper than what writes the answer can follow."""
+    """Return the value. Raises BadRequest if it nests deeper than the encoder can follow."""
     try:
         check_depth(value)
     except Invalid as error:

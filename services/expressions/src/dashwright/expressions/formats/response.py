@@ -1,7 +1,7 @@
-"""The bodies that answer a request.
+"""The JSON body of a response to queries.
 
-Of queries ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}``, refIds sorted; ``meta.explain`` tells how the
-results came about where that was asked for.
+It is ``{message?, results: {refId: {error?, errorSource?, status, frames}}, meta?}``, refIds sorted; ``meta.explain``
+describes how the results came about, if the client asked for it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,33 +15,30 @@ from dashwright.common.observability import tracing
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.formats.codec import FRAME, Fragment, JsonFrameWriter
 
+#: Approximate bytes of a time and of a number as JSON; short numbers take fewer.
 _TIME_BYTES: Final = 14
 _NUMBER_BYTES: Final = 18
-"""Of a value as JSON, about; short numbers take less."""
 
+#: The status of an internal error, whose text is for the logs only.
 INTERNAL: Final = 500
-"""The status of a failure of ours: its text is for the logs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one refId shows: frames, an error, or both where data is there that an expression could not read.
-
-    ``warnings`` are those that no frame is there to carry.
-    """
+    """The result of one refId: frames, an error, or both if an expression could not read the frames."""
 
     frames: Sequence[Frame] = ()
     error: DashwrightError | None = None
-    warnings: Sequence[str] = ()
+    warnings: Sequence[str] = ()  #: Warnings without a frame that could carry them.
 
     @property
     def values(self) -> int:
-        """How many values the frames hold, and are as much work to encode as."""
+        """The cost of encoding the frames, in values."""
         return sum(FRAME + frame.rows * len(frame.fields) for frame in self.frames)
 
 
 def size_of(results: Mapping[str, Result]) -> int:
-    """Return the bytes of the results as JSON, about."""
+    """Return the approximate bytes of the results as JSON."""
     return sum(FRAME + sum(map(_size_of, frame.fields)) for result in results.values() for frame in result.frames)
 
 
@@ -53,11 +50,12 @@ def _size_of(item: Field) -> int:
 
 
 def status_of(results: Mapping[str, Result]) -> int:
+    """Return the HTTP status: 400 if any refId has an error."""
     return 400 if any(result.error for result in results.values()) else 200
 
 
 def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | None = None) -> Iterator[Fragment]:
-    """The body, a frame's column at a time."""
+    """Yield the body, one column of a frame at a time."""
     yield b"{" + _message(results) + b'"results":{', 0
     writer = JsonFrameWriter()
     for number, ref_id in enumerate(sorted(results)):
@@ -72,7 +70,7 @@ def fragments(results: Mapping[str, Result], explanation: Mapping[str, Any] | No
 
 
 def classic_error(error: DashwrightError) -> bytes:
-    """The body of a request that was refused whole; ``faults`` has one entry a fault of its shape."""
+    """Return the body of a refused request; ``faults`` has one entry for each fault of its shape."""
     body: dict[str, Any] = {"message": error.message, "messageId": error.message_id, "statusCode": error.status}
     if error.causes:
         body["faults"] = [{"pointer": cause.field, "message": cause.message} for cause in error.causes]
@@ -95,18 +93,22 @@ def _head(result: Result) -> bytes:
 
 
 def notices_of(warnings: Sequence[str]) -> list[dict[str, str]]:
+    """Return the warnings as notices of a frame."""
     return [{"severity": "warning", "text": text} for text in warnings]
 
 
 def error_members(error: DashwrightError) -> dict[str, Any]:
-    """What a refId says of its error, whatever the encoding. All that the caller can mend is 400, a limit too."""
+    """Return the members of a refId with an error, for any encoding.
+
+    Every error that the caller can correct has the status 400, a limit too.
+    """
     source = "downstream" if isinstance(error, SourceFailed) else "plugin"
     return {"error": text_of(error), "errorSource": source, "status": error.status if error.status >= INTERNAL else 400}
 
 
 def text_of(error: DashwrightError) -> str:
-    """What callers are told of an error; of a failure of ours, only where to look."""
+    """Return the text of an error for the caller; of an internal error, only the id to look for in the logs."""
     if error.status == INTERNAL:
         trace = tracing.current()
-        return f"internal error; the logs of the service tell more under trace id {trace.trace_id if trace else 'unknown'}"
+        return f"internal error; the logs of the service have details under trace id {trace.trace_id if trace else 'unknown'}"
     return f"[{error.message_id}] {error.message}" if error.message_id.startswith("sse.") else error.message

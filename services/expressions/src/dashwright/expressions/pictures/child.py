@@ -1,8 +1,8 @@
-"""The program that draws: ``python -I child.py``, started by ``plotter``. It imports nothing of Dashwright but ``confinement``.
+"""The program that draws: ``python -I child.py``, started by ``plotter``. It imports only ``confinement`` of Dashwright.
 
-What it is told comes through its standard input: a length of four bytes, as many bytes of JSON. What it answers goes to its standard
-output: a length and JSON likewise, then as many bytes as that says. It refuses an SVG that refers to anything outside of it, and the
-kernel refuses it files (but fonts), network and other processes.
+Requests come through its standard input: a length of four bytes, as many bytes of JSON. Responses go to its standard
+output: a length and JSON likewise, then as many bytes as the JSON says. It refuses an SVG that refers to anything
+outside of itself, and the kernel refuses it files (but fonts), network and other processes.
 """
 
 import json
@@ -19,7 +19,7 @@ import vl_convert
 from dashwright.expressions import confinement
 
 _OWN_DESCRIPTORS = 64
-_TOLD = 500
+_LONGEST_TEXT = 500
 _PACKING = 8
 _FONTS = ("/usr/share/fonts", "/usr/local/share/fonts", "/etc/fonts")
 _OUTSIDE = frozenset({"image", "feimage", "script", "foreignobject"})
@@ -56,7 +56,7 @@ def _check_references(svg: str) -> None:
 
 
 def _png(svg: str, scale: float) -> bytes:
-    """Return the picture, compressed again: the library compresses for speed, which takes more than twice the bytes."""
+    """Return the picture, compressed again: the library compresses for speed, at more than twice the size."""
     _check_references(svg)
     png = bytes(vl_convert.svg_to_png(svg, scale=scale))
     chunks, place = [], 8
@@ -74,12 +74,12 @@ def _sum(data: bytes) -> bytes:
     return struct.pack(">I", zlib.crc32(data))
 
 
-def _answer(asked: dict[str, Any]) -> bytes:
-    """A message: the picture, or what went wrong with it."""
+def _respond(request: dict[str, Any]) -> bytes:
+    """Return a message with the picture, or with the error."""
     try:
-        body = _chart(asked["chart"]) if "chart" in asked else _png(asked["svg"], asked["scale"])
+        body = _chart(request["chart"]) if "chart" in request else _png(request["svg"], request["scale"])
     except (ValueError, MemoryError) as error:
-        return _message({"error": str(error)[:_TOLD], "size": 0})
+        return _message({"error": str(error)[:_LONGEST_TEXT], "size": 0})
     return _message({"size": len(body)}) + body
 
 
@@ -88,7 +88,7 @@ def _enclose(parent: int, room: int) -> confinement.Walls:
     confinement.leave_privileges(parent)
     status = os.open("/proc/self/status", os.O_RDONLY) if sys.platform == "linux" else None
     landlock = confinement.shut_files(_FONTS)
-    # The engine starts its threads with the first picture; those started from here on cannot open files either.
+    # The library starts its threads with the first picture. Started after the confinement, they cannot open files either.
     _chart(_FIRST)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
@@ -111,8 +111,8 @@ def _data(status: int) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:"))
 
 
-def _message(told: dict[str, Any]) -> bytes:
-    text = json.dumps(told).encode()
+def _message(head: dict[str, Any]) -> bytes:
+    text = json.dumps(head).encode()
     return struct.pack(">I", len(text)) + text
 
 
@@ -123,10 +123,10 @@ def _send(message: bytes) -> None:
 
 
 def _receive() -> dict[str, Any]:
-    """What is asked next; ends the process where nobody asks any more."""
+    """Return the next request; end the process if the parent is gone."""
     (length,) = struct.unpack(">I", _read(4))
-    asked: dict[str, Any] = json.loads(_read(length))
-    return asked
+    request: dict[str, Any] = json.loads(_read(length))
+    return request
 
 
 def _read(count: int) -> bytes:
@@ -140,11 +140,12 @@ def _read(count: int) -> bytes:
 
 
 def main() -> None:
-    asked = _receive()
-    walls = _enclose(asked["parent"], asked["room"])
+    """Serve requests until the parent is gone."""
+    request = _receive()
+    walls = _enclose(request["parent"], request["room"])
     _send(_message({"size": 0, "walls": walls._asdict()}))
     while True:
-        _send(_answer(_receive()))
+        _send(_respond(_receive()))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Takes requests for pictures from the queue and sends the pictures back."""
+"""Consumer of requests for pictures."""
 
 from time import monotonic, perf_counter
 from typing import Final
@@ -19,30 +19,32 @@ from dashwright.expressions.pictures.plotter import Plotter
 
 _log = structlog.get_logger()
 
+#: Pictures whose queries run concurrently; they are drawn one after another.
 _SLOTS: Final = 2
-"""Pictures whose queries run concurrently; they are drawn one after another."""
 
 _WAITING: Final = 16
 
 
 class PictureConsumer:
-    """``seconds``: how long a picture may take."""
+    """Takes requests for pictures from the queue; a picture may take ``seconds``."""
 
     def __init__(self, broker: Broker, signer: Signer, settings: queries.QuerySettings, *, seconds: float) -> None:
         self._settings = settings
         self._seconds = seconds
         self._plotter = Plotter()
         self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="pictures")
-        self._server = RpcServer(broker, broker.topology.pictures, self._answer, signer, prefetch=self._limiter.capacity)
+        self._server = RpcServer(broker, broker.topology.pictures, self._respond, signer, prefetch=self._limiter.capacity)
 
     async def start(self) -> None:
+        """Start to take requests."""
         await self._server.start()
 
     async def stop(self, *, drain: float) -> None:
+        """Stop taking requests, wait up to ``drain`` seconds for those being drawn, and end the child."""
         await self._server.stop(drain=drain)
         await self._plotter.stop()
 
-    async def _answer(self, request: Request) -> Reply:
+    async def _respond(self, request: Request) -> Reply:
         started = perf_counter()
         try:
             wanted = PictureRequest.model_validate_json(request.body)

@@ -1,12 +1,13 @@
-"""A dashboard as what can be drawn: panels and where they stand. Reads the classic schema and the one with elements and a layout.
+"""Dashboards as drawable panels with their places. Reads the classic schema and the one with elements and a layout.
 
-What is not as it should be is left out: a saved dashboard may hold anything.
+Invalid parts are left out, because a saved dashboard may hold anything.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from dashwright.common.json_shapes import object_of, objects_of, text_of
 from dashwright.expressions.pictures.variables import Variables
 
 COLUMNS: Final = 24
@@ -18,7 +19,7 @@ _AUTO_HEIGHT: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """In units of the grid: 24 columns, any number of rows."""
+    """A place in units of the grid: 24 columns, any number of rows."""
 
     x: int
     y: int
@@ -28,53 +29,41 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """``defaults`` and ``overrides`` are those of the field configuration; ``targets`` have variables put in."""
+    """A panel with variables replaced."""
 
     id: int
     type: str
     title: str
     place: Place
     options: Mapping[str, Any] = field(default_factory=dict)
-    defaults: Mapping[str, Any] = field(default_factory=dict)
-    overrides: Sequence[Mapping[str, Any]] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)  #: Of the field configuration.
+    overrides: Sequence[Mapping[str, Any]] = ()  #: Of the field configuration.
     targets: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Dashboard:
-    """``start`` and ``end`` as the dashboard was saved, such as ``now-6h`` and ``now``."""
+    """A dashboard to draw."""
 
     title: str
     panels: Sequence[Panel]
-    start: str
+    start: str  #: As saved, such as ``now-6h``.
     end: str
 
 
 def read(spec: Mapping[str, Any]) -> Dashboard:
+    """Return the dashboard in a spec."""
     variables = Variables.of(spec)
     title = variables.put_in(text_of(spec.get("title")))
     is_layout = isinstance(spec.get("elements"), dict)
-    time = mapping_of(spec.get("timeSettings" if is_layout else "time"))
+    time = object_of(spec.get("timeSettings" if is_layout else "time"))
     drawn = _laid_out(spec, variables) if is_layout else _classic(spec, variables)
     panels = sorted(drawn, key=lambda panel: (panel.place.y, panel.place.x))
     return Dashboard(title, panels, text_of(time.get("from")) or "now-6h", text_of(time.get("to")) or "now")
 
 
-def mapping_of(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def items_of(value: Any) -> list[Mapping[str, Any]]:
-    """The objects of a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def text_of(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
 def number_of(value: Any) -> float | None:
-    """A finite number, also one that is written as text."""
+    """Return a finite number, also one written as text; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
@@ -86,8 +75,8 @@ def number_of(value: Any) -> float | None:
 
 def _classic(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
     below = 0
-    for panel in items_of(spec.get("panels")):
-        place = _place(mapping_of(panel.get("gridPos")), below, ("x", "y", "w", "h"))
+    for panel in objects_of(spec.get("panels")):
+        place = _place(object_of(panel.get("gridPos")), below, ("x", "y", "w", "h"))
         if panel.get("type") == "row":
             place = Place(0, place.y, COLUMNS, 1)
         below = max(below, place.y + place.height)
@@ -95,7 +84,7 @@ def _classic(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
 
 
 def _panel(panel: Mapping[str, Any], place: Place, variables: Variables) -> Panel:
-    configured = mapping_of(panel.get("fieldConfig"))
+    configured = object_of(panel.get("fieldConfig"))
     kind = text_of(panel.get("type"))
     return Panel(
         id=int(number_of(panel.get("id")) or 0),
@@ -103,28 +92,28 @@ def _panel(panel: Mapping[str, Any], place: Place, variables: Variables) -> Pane
         title=variables.put_in(text_of(panel.get("title"))),
         place=place,
         options=variables.put_into(_options(panel)),
-        defaults=mapping_of(configured.get("defaults")) or _older_defaults(panel),
-        overrides=items_of(configured.get("overrides")),
-        targets=[_target(target, panel.get("datasource"), variables) for target in items_of(panel.get("targets"))],
+        defaults=object_of(configured.get("defaults")) or _older_defaults(panel),
+        overrides=objects_of(configured.get("overrides")),
+        targets=[_target(target, panel.get("datasource"), variables) for target in objects_of(panel.get("targets"))],
     )
 
 
 def _options(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """With the text of a text panel of before options."""
-    options = mapping_of(panel.get("options"))
+    """Return the options, with the text of a text panel from before panels had options."""
+    options = object_of(panel.get("options"))
     return options or {name: panel[name] for name in ("content", "mode") if name in panel}
 
 
 def _older_defaults(panel: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The unit and decimals of a panel of before field configurations."""
-    axes = items_of(panel.get("yaxes"))
+    """Return the unit and decimals of a panel from before field configurations."""
+    axes = objects_of(panel.get("yaxes"))
     unit = panel.get("format") or (axes[0].get("format") if axes else None)
     older = {"unit": unit, "decimals": panel.get("decimals")}
     return {name: value for name, value in older.items() if value is not None}
 
 
 def _target(target: Mapping[str, Any], datasource: Any, variables: Variables) -> Mapping[str, Any]:
-    """With the panel's data source where it names none."""
+    """Return the target, with the panel's data source if it names none."""
     given = target if target.get("datasource") or datasource is None else {**target, "datasource": datasource}
     put: Mapping[str, Any] = variables.put_into(given)
     return put
@@ -142,57 +131,57 @@ def _place(given: Mapping[str, Any], below: int, names: tuple[str, str, str, str
 
 
 def _laid_out(spec: Mapping[str, Any], variables: Variables) -> Iterator[Panel]:
-    elements = mapping_of(spec.get("elements"))
-    for place, name in _places(mapping_of(spec.get("layout")), 0, 0):
+    elements = object_of(spec.get("elements"))
+    for place, name in _places(object_of(spec.get("layout")), 0, 0):
         if place.height == 0:
             yield Panel(0, "row", variables.put_in(name), Place(0, place.y, COLUMNS, 1))
         elif isinstance(element := elements.get(name), dict):
-            yield _panel(_as_classic(mapping_of(element.get("spec"))), place, variables)
+            yield _panel(_as_classic(object_of(element.get("spec"))), place, variables)
 
 
 def _places(layout: Mapping[str, Any], top: int, depth: int) -> Iterator[tuple[Place, str]]:
-    """Where each element stands; the heading of a row is a place without height."""
-    kind, spec = layout.get("kind"), mapping_of(layout.get("spec"))
+    """Yield the place of each element; the heading of a row is a place without height."""
+    kind, spec = layout.get("kind"), object_of(layout.get("spec"))
     if depth > _DEEPEST:
         return
     if kind in ("RowsLayout", "TabsLayout"):
-        for part in items_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
-            told = mapping_of(part.get("spec"))
-            yield Place(0, top, COLUMNS, 0), text_of(told.get("title"))
+        for part in objects_of(spec.get("rows" if kind == "RowsLayout" else "tabs")):
+            row_spec = object_of(part.get("spec"))
+            yield Place(0, top, COLUMNS, 0), text_of(row_spec.get("title"))
             top += 1
-            if told.get("collapse") is True:
+            if row_spec.get("collapse") is True:
                 continue
-            inner = list(_places(mapping_of(told.get("layout")), top, depth + 1))
+            inner = list(_places(object_of(row_spec.get("layout")), top, depth + 1))
             yield from inner
             top = max([top, *(place.y + max(place.height, 1) for place, _ in inner)])
         return
-    for number, item in enumerate(items_of(spec.get("items"))):
-        told = mapping_of(item.get("spec"))
+    for number, item in enumerate(objects_of(spec.get("items"))):
+        item_spec = object_of(item.get("spec"))
         width = COLUMNS // _AUTO_COLUMNS
         row, column = divmod(number, _AUTO_COLUMNS)
         automatic = Place(column * width, row * _AUTO_HEIGHT, width, _AUTO_HEIGHT)
-        place = automatic if kind == "AutoGridLayout" else _place(told, 0, ("x", "y", "width", "height"))
-        yield Place(place.x, top + place.y, place.width, place.height), text_of(mapping_of(told.get("element")).get("name"))
+        place = automatic if kind == "AutoGridLayout" else _place(item_spec, 0, ("x", "y", "width", "height"))
+        yield Place(place.x, top + place.y, place.width, place.height), text_of(object_of(item_spec.get("element")).get("name"))
 
 
 def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
-    """A panel among elements, with the members of one in the classic schema."""
-    shown = mapping_of(element.get("vizConfig"))
-    told = mapping_of(shown.get("spec"))
-    queries = items_of(mapping_of(mapping_of(element.get("data")).get("spec")).get("queries"))
+    """Return a panel among elements with the members of the classic schema."""
+    shown = object_of(element.get("vizConfig"))
+    visualization = object_of(shown.get("spec"))
+    queries = objects_of(object_of(object_of(element.get("data")).get("spec")).get("queries"))
     return {
         "id": element.get("id"),
         "title": element.get("title"),
         "type": shown.get("group") or shown.get("kind"),
-        "options": told.get("options"),
-        "fieldConfig": told.get("fieldConfig"),
-        "targets": [_as_target(mapping_of(query.get("spec"))) for query in queries],
+        "options": visualization.get("options"),
+        "fieldConfig": visualization.get("fieldConfig"),
+        "targets": [_as_target(object_of(query.get("spec"))) for query in queries],
     }
 
 
 def _as_target(query: Mapping[str, Any]) -> dict[str, Any]:
-    asked = mapping_of(query.get("query"))
+    asked = object_of(query.get("query"))
     kind = asked.get("group") or asked.get("kind")
-    named = mapping_of(asked.get("datasource"))
+    named = object_of(asked.get("datasource"))
     source = query.get("datasource") or {"type": kind, **({"uid": named["name"]} if "name" in named else {})}
-    return {**mapping_of(asked.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}
+    return {**object_of(asked.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}

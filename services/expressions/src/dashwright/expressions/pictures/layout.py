@@ -1,4 +1,4 @@
-"""Where each panel stands in the picture, in pixels: the grid of 24 columns, rows without gaps above them."""
+"""Layout of a picture: the place of each panel in pixels, in a grid of 24 columns without gaps above rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,28 +31,29 @@ class Box:
 
     @property
     def has_title(self) -> bool:
+        """Whether there is room for its title, and one to show."""
         return bool(self.panel.title.strip()) and self.height >= _LOWEST_WITH_TITLE
 
     @property
     def inside(self) -> tuple[float, float]:
-        """Width and height of what is left for the panel's content."""
+        """Width and height that remain for the panel's content."""
         above = _TITLE if self.has_title else INSET
         return max(1.0, self.width - 2 * INSET), max(1.0, self.height - above - INSET)
 
 
 @dataclass(frozen=True, slots=True)
 class PictureLayout:
-    """``top``: the pixels above the panels that the dashboard's title takes. ``left_out``: panels that are not drawn."""
+    """The size of a picture and the boxes of its panels."""
 
     width: int
     height: int
-    top: int
+    top: int  #: Pixels above the panels, for the dashboard's title.
     boxes: Sequence[Box]
-    left_out: int = 0
+    left_out: int = 0  #: Panels that are not drawn.
 
 
 def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alone: bool) -> PictureLayout:
-    """One panel by itself fills the picture; of a dashboard, what lies below ``height`` is not drawn."""
+    """Return the layout. A single panel fills the picture; panels of a dashboard below ``height`` are not drawn."""
     if is_alone:
         tall = height or _ALONE_HEIGHT
         return PictureLayout(width, tall, 0, [Box(panels[0], 0, 0, width, tall)])
@@ -66,7 +67,7 @@ def laid_out(panels: Sequence[Panel], width: int, height: int | None, *, is_alon
 
 
 def _boxed(panel: Panel, line: int, cell: float, gap: int) -> Box:
-    """``cell``: how wide a column is, ``gap``: what is between two."""
+    """Return the box of a panel; ``cell`` is the width of a column, ``gap`` that between two."""
     place = panel.place
     return Box(
         panel,
@@ -78,7 +79,7 @@ def _boxed(panel: Panel, line: int, cell: float, gap: int) -> Box:
 
 
 def _compacted(panels: Sequence[Panel]) -> list[int]:
-    """The line at which each panel begins, moved up as far as there is nothing above it, as dashboards do."""
+    """Return the line of each panel, moved up until another panel is above it, as Grafana does."""
     reached = [0] * COLUMNS
     lines = []
     for panel in panels:

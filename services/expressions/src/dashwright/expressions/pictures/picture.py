@@ -1,4 +1,4 @@
-"""One picture: reads the dashboard, asks what its panels ask, draws each, and places them in the grid."""
+"""Drawing of one picture: reads the dashboard, runs the queries of its panels, draws each panel and places it in the grid."""
 
 import asyncio
 import xml.etree.ElementTree as ET
@@ -31,11 +31,11 @@ from dashwright.expressions.pictures.theme import THEMES, Theme
 _log = structlog.get_logger()
 
 MOST_PIXELS: Final = 24_000_000
+#: Panels of one picture whose queries run concurrently.
 _AT_ONCE: Final = 4
-"""Panels of one picture whose queries run at the same time."""
 
+#: Seconds reserved for composing the picture: panels that are not drawn by then say so.
 _FOR_THE_WHOLE: Final = 6.0
-"""Seconds that are left to the whole picture: panels that are not drawn by then say so."""
 
 _FAULT: Final = "#e02f44"
 _TITLE: Final = 13.0
@@ -48,15 +48,17 @@ ET.register_namespace("xlink", _XLINK)
 
 @dataclass(frozen=True, slots=True)
 class Picture:
+    """A drawn picture."""
+
     body: bytes
     media_type: str
 
 
 async def draw(request: PictureRequest, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float) -> Picture:
-    """``until`` by ``time.monotonic``.
+    """Return the picture of a dashboard, drawn ``until`` a time of ``time.monotonic``.
 
-    Raises BadRequest for a time that is none or a picture that is too large, NotFound for a panel that is not there, DeadlineExceeded
-    and Unavailable. What is wrong with one panel is told in its box, also that the time was too short for it.
+    Raises BadRequest for an invalid time or a picture that is too large, NotFound for an unknown panel,
+    DeadlineExceeded and Unavailable. An error of one panel is written into its box, also if its time ran out.
     """
     dashboard = await asyncio.to_thread(read, request.spec)
     panels = dashboard.panels
@@ -66,8 +68,8 @@ async def draw(request: PictureRequest, context: QueryContext, settings: queries
             raise NotFound(f"the dashboard has no panel {request.panel}")
     layout = laid_out(panels, request.width, request.height, is_alone=request.panel is not None)
     if layout.width * layout.height * request.scale**2 > MOST_PIXELS:
-        told = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
-        raise BadRequest(f"{told}, more than {MOST_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
+        found = f"the picture would be {layout.width} by {layout.height} pixels at scale {request.scale:g}"
+        raise BadRequest(f"{found}, more than {MOST_PIXELS} in all; ask for less width or scale, or for one panel (panelId)")
     span = time_range(request.from_ or dashboard.start, request.to or dashboard.end, settings.clock.now())
     drawing = _PanelRenderer(THEMES[request.theme], span, context, settings, plotter, until)
     inside = await drawing.all(layout.boxes)
@@ -78,7 +80,7 @@ async def draw(request: PictureRequest, context: QueryContext, settings: queries
 
 
 class _PanelRenderer:
-    """The panels of one picture."""
+    """Renders the panels of one picture."""
 
     def __init__(
         self, theme: Theme, span: TimeRange, context: QueryContext, settings: queries.QuerySettings, plotter: Plotter, until: float
@@ -92,7 +94,7 @@ class _PanelRenderer:
         self._slots = asyncio.Semaphore(_AT_ONCE)
 
     async def all(self, boxes: Sequence[Box]) -> list[str]:
-        """What stands inside each panel, in order."""
+        """Return the content of each panel, in order."""
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(self._one(number, box)) for number, box in enumerate(boxes)]
         return [task.result() for task in tasks]
@@ -104,8 +106,8 @@ class _PanelRenderer:
                 drawn = await self._drawn(sheet)
                 if drawn.chart is None:
                     return "".join(drawn.parts)
-                told = await self._plotter.chart(drawn.chart, self._until - _FOR_THE_WHOLE)
-            return await asyncio.to_thread(_with_own_ids, told, f"p{number}-")
+                chart = await self._plotter.chart(drawn.chart, self._until - _FOR_THE_WHOLE)
+            return await asyncio.to_thread(_with_own_ids, chart, f"p{number}-")
         except NothingToDraw as nothing:
             return "".join(words.message(sheet, nothing.words, _FAULT if nothing.is_fault else self.theme.muted).parts)
         except DeadlineExceeded:
@@ -115,7 +117,7 @@ class _PanelRenderer:
             return "".join(words.message(sheet, "This panel could not be drawn", _FAULT).parts)
 
     async def _drawn(self, sheet: Sheet) -> PanelDrawing:
-        """Raises Message."""
+        """Return the drawing of a panel. Raises NothingToDraw."""
         panel = sheet.panel
         kind = KINDS.get(panel.type)
         if kind is None:
@@ -127,7 +129,7 @@ class _PanelRenderer:
             return await asyncio.to_thread(kind, sheet)
 
     async def _frames(self, panel: Panel, width: int, memory: Reservation) -> list[Frame]:
-        """What the panel's queries answer. Raises Message with the first error where nothing else is there."""
+        """Return the results of the panel's queries. Raises NothingToDraw with the first error if there are no others."""
         if not panel.targets:
             raise NothingToDraw("No data")
         points = min(max(width, 100), MOST_POINTS)
@@ -154,20 +156,20 @@ class _PanelRenderer:
 def _composed(layout: PictureLayout, inside: Sequence[str], theme: Theme, title: str, span: TimeRange) -> str:
     parts = [svg.box(0, 0, layout.width, layout.height, theme.canvas)]
     if layout.top:
-        told = f"{span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M} {span.end:%Z}"
-        room = layout.width - 24 - svg.width_of(told, 11) - 16
+        range_text = f"{span.start:%Y-%m-%d %H:%M} to {span.end:%Y-%m-%d %H:%M} {span.end:%Z}"
+        room = layout.width - 24 - svg.width_of(range_text, 11) - 16
         parts.append(svg.text(svg.shortened(title, _HEADING, room), 12, 26, size=_HEADING, colour=theme.text, bold=True))
-        parts.append(svg.text(told, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
+        parts.append(svg.text(range_text, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
     for box, content in zip(layout.boxes, inside, strict=True):
         parts.append(_framed(box, content, theme))
     if layout.left_out:
-        told = f"{layout.left_out} more panels are not shown"
-        parts.append(svg.text(told, layout.width / 2, layout.height - 9, size=12, colour=theme.muted, anchor="middle"))
+        words_left = f"{layout.left_out} more panels are not shown"
+        parts.append(svg.text(words_left, layout.width / 2, layout.height - 9, size=12, colour=theme.muted, anchor="middle"))
     return svg.whole(parts, layout.width, layout.height)
 
 
 def _framed(box: Box, content: str, theme: Theme) -> str:
-    """A panel with its border and title; a row is a line of text."""
+    """Return a panel with its border and title; a row is a line of text."""
     title = box.panel.title
     if box.panel.type == "row":
         shown = svg.shortened(title, 14, box.width - 16)
@@ -181,9 +183,9 @@ def _framed(box: Box, content: str, theme: Theme) -> str:
     return frame + heading + svg.placed([content], box.x + INSET, box.y + box.height - height - INSET, width, height)
 
 
-def _with_own_ids(told: bytes, prefix: str) -> str:
-    """The SVG of a chart, fit to stand beside others. Raises ParseError for what is no SVG."""
-    root = ET.fromstring(told)  # noqa: S314 (the drawing library wrote it: it declares no entities)
+def _with_own_ids(chart: bytes, prefix: str) -> str:
+    """Return the SVG of a chart with prefixed ids, so that several charts fit into one picture. Raises ParseError."""
+    root = ET.fromstring(chart)  # noqa: S314 (the drawing library wrote it: it declares no entities)
     for element in root.iter():
         for name, value in element.attrib.items():
             if name == "id":

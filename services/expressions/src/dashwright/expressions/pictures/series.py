@@ -1,4 +1,4 @@
-"""What a panel's queries answered, as series over time and as columns, thinned to what a picture can show."""
+"""Results of a panel's queries as series over time and as columns, thinned to what a picture can show."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,8 +13,8 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.reducers import REDUCERS, Reducer
 
 MOST_SERIES: Final = 50
+#: Most points of one series.
 MOST_POINTS: Final = 2_000
-"""Of one series."""
 
 _MOST_TOGETHER: Final = 15_000
 _FEWEST: Final = 50
@@ -24,16 +24,16 @@ _NUMBERS: Final = frozenset({*(item for item in FieldType if item.is_numeric), F
 
 @dataclass(frozen=True, slots=True)
 class PlotSeries:
-    """``times`` in milliseconds since 1970, None where there are none; ``values`` hold NaN where there is nothing."""
+    """A series to draw."""
 
     name: str
-    times: NDArray[np.float64] | None
-    values: NDArray[np.float64]
+    times: NDArray[np.float64] | None  #: In milliseconds since 1970; None without times.
+    values: NDArray[np.float64]  #: NaN where there is no value.
     ref_id: str = ""
 
 
 def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
-    """Every column of numbers, by the name that it shows; the names differ. At most 50."""
+    """Return every column of numbers with its shown name; the names differ. At most 50."""
     found = []
     for frame in frames:
         for field, times, values in _columns(frame):
@@ -45,7 +45,10 @@ def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
 
 
 def thinned(series: PlotSeries, most: int) -> PlotSeries:
-    """With at most ``most`` points: of every stretch its least and its greatest, so that no peak is lost, nor a gap that fills it."""
+    """Return the series with at most ``most`` points: the least and the greatest of each stretch.
+
+    No peak is lost, nor a gap that fills a stretch.
+    """
     count = len(series.values)
     if count <= most or series.times is None:
         return series
@@ -61,12 +64,12 @@ def thinned(series: PlotSeries, most: int) -> PlotSeries:
 
 
 def points_for(width: int, count: int) -> int:
-    """How many points each of ``count`` series may have where the picture is so many pixels wide."""
+    """Return how many points each of ``count`` series may have in a picture ``width`` pixels wide."""
     return min(MOST_POINTS, max(int(1.3 * width), _FEWEST), max(_MOST_TOGETHER // max(count, 1), _FEWEST))
 
 
 def reduced(values: NDArray[np.float64], calculation: str) -> float | None:
-    """One number of a series, None where it has none."""
+    """Return one number of a series, or None if it has none."""
     if calculation == "last":
         return float(values[-1]) if len(values) and not math.isnan(values[-1]) else None
     numbers = values[~np.isnan(values)]
@@ -91,7 +94,7 @@ _CALCULATIONS: Final[Mapping[str, Callable[[NDArray[np.float64]], Any]]] = {
 
 
 def _columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:
-    """Rows that a text tells apart become a series each."""
+    """Yield the columns of numbers; rows that differ in their texts become a series each."""
     clock = next((item for item in frame.fields if item.type is FieldType.TIME), None)
     times = None if clock is None else clock.values.astype(np.float64) / 1e6
     texts = [item for item in frame.fields if item.type is FieldType.STRING] if times is not None else []
@@ -112,6 +115,7 @@ def _groups(texts: Sequence[Field]) -> list[tuple[str, Any]]:
 
 
 def numbers_of(field: Field) -> NDArray[np.float64]:
+    """Return the column as floats; nulls and infinities are NaN."""
     values = field.values.astype(np.float64)
     if field.nulls is not None:
         values = np.where(field.nulls, np.nan, values)
@@ -119,7 +123,7 @@ def numbers_of(field: Field) -> NDArray[np.float64]:
 
 
 def _labels_in(frames: Sequence[Frame]) -> frozenset[str]:
-    """The keys of labels in which the columns differ."""
+    """Return the keys of labels in which the columns differ."""
     seen: dict[str, set[str | None]] = {}
     columns = [dict(field.labels.pairs) if field.labels else {} for frame in frames for field in frame.fields if field.type in _NUMBERS]
     for key in {key for labels in columns for key in labels}:
@@ -134,16 +138,16 @@ def _name(frame: Frame, field: Field, differing: frozenset[str]) -> str:
             return given
     pairs = field.labels.pairs if field.labels else ()
     own = "" if field.name in _PLAIN_NAMES else field.name
-    if len(pairs) and differing and (told := [(key, value) for key, value in pairs if key in differing]):
-        return told[0][1] if len(told) == 1 else "{" + ", ".join(f'{key}="{value}"' for key, value in told) + "}"
+    if len(pairs) and differing and (shown := [(key, value) for key, value in pairs if key in differing]):
+        return shown[0][1] if len(shown) == 1 else "{" + ", ".join(f'{key}="{value}"' for key, value in shown) + "}"
     return own or frame.name or ", ".join(f'{key}="{value}"' for key, value in pairs) or field.name or frame.ref_id
 
 
 def _apart(names: Sequence[str]) -> list[str]:
-    """The names, a second of the same one with its number."""
+    """Return the names; repeated ones get a number."""
     counts: dict[str, int] = {}
-    told = []
+    numbered = []
     for name in names:
         counts[name] = counts.get(name, 0) + 1
-        told.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
-    return told
+        numbered.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return numbered

@@ -1,4 +1,4 @@
-"""The little SVG that is written here: text, boxes, arcs and lines. Whatever a user wrote is escaped."""
+"""Writer of the SVG of panels: text, boxes, arcs and lines. All text of users is escaped."""
 
 import math
 import re
@@ -16,12 +16,12 @@ _WIDE: Final = frozenset("mwMW@%—")
 
 
 def width_of(words: str, size: float) -> float:
-    """About how many pixels a text takes."""
+    """Return the approximate width of a text in pixels."""
     return size * sum(0.31 if sign in _NARROW else 0.86 if sign in _WIDE else 1.0 if ord(sign) > 0x2E7F else 0.57 for sign in words)
 
 
 def shortened(words: str, size: float, width: float) -> str:
-    """What of a text fits into a width, with an ellipsis where that is not all."""
+    """Return the part of a text that fits into a width, with an ellipsis if it was cut."""
     words = " ".join(words[:2_000].split())
     if width_of(words, size) <= width:
         return words
@@ -31,7 +31,7 @@ def shortened(words: str, size: float, width: float) -> str:
 
 
 def wrapped(words: str, size: float, width: float, lines: int) -> list[str]:
-    """A text in at most so many lines; the last one is shortened."""
+    """Return a text in at most ``lines`` lines; the last one is shortened."""
     found: list[str] = []
     line = ""
     rest = words[:10_000].split()
@@ -57,6 +57,7 @@ def text(
     anchor: Literal["start", "middle", "end"] = "start",
     bold: bool = False,
 ) -> str:
+    """Return a text element."""
     weight = ' font-weight="bold"' if bold else ""
     shown = escape(_UNSHOWABLE.sub("", words))
     return (
@@ -66,6 +67,7 @@ def text(
 
 
 def box(x: float, y: float, width: float, height: float, fill: str, *, border: str = "none", radius: float = 0, opacity: float = 1) -> str:
+    """Return a rectangle."""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" rx="{radius:g}" fill="{fill}"'
         f' stroke="{border}" fill-opacity="{opacity:g}"/>'
@@ -73,12 +75,13 @@ def box(x: float, y: float, width: float, height: float, fill: str, *, border: s
 
 
 def line(points: Iterable[tuple[float, float]], colour: str, width: float = 1) -> str:
-    told = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return f'<polyline points="{told}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
+    """Return a line through points."""
+    coordinates = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    return f'<polyline points="{coordinates}" fill="none" stroke="{colour}" stroke-width="{width:g}"/>'
 
 
 def arc(centre: tuple[float, float], radius: float, part: tuple[float, float], colour: str, width: float) -> str:
-    """A part of the half circle above its centre: from 0 on the left to 1 on the right."""
+    """Return a part of the half circle above its centre: from 0 on the left to 1 on the right."""
     (start, end), (x, y) = part, centre
     ends = [(x - radius * math.cos(math.pi * at), y - radius * math.sin(math.pi * at)) for at in (start, end)]
     (left, top), (right, bottom) = ends
@@ -89,7 +92,7 @@ def arc(centre: tuple[float, float], radius: float, part: tuple[float, float], c
 
 
 def placed(parts: Sequence[str], x: float, y: float, width: float, height: float) -> str:
-    """Parts in a picture of their own: what goes beyond it is cut."""
+    """Return the parts in a nested picture, which clips what exceeds it."""
     inner = "".join(parts)
     return (
         f'<svg x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" viewBox="0 0 {width:.1f} {height:.1f}"'
@@ -98,6 +101,7 @@ def placed(parts: Sequence[str], x: float, y: float, width: float, height: float
 
 
 def whole(parts: Sequence[str], width: int, height: int) -> str:
+    """Return the complete picture."""
     inner = "".join(parts)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">{inner}</svg>'

@@ -1,15 +1,17 @@
-"""Colours: those of the light and the dark theme, and those that dashboards name. A colour of a user is checked before it is used."""
+"""Colours of the light and the dark theme, and those that dashboards name. Colours of users are validated."""
 
 import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+#: The first font is part of the drawing library, so that text is drawn on machines without fonts.
 FONT: Final = "Liberation Sans, Arial, sans-serif"
-"""The first is inside the drawing library, so that text is there on a machine without any font."""
 
 
 @dataclass(frozen=True, slots=True)
 class Theme:
+    """The colours of a theme."""
+
     canvas: str
     panel: str
     border: str
@@ -62,7 +64,7 @@ _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s
 
 
 def colour_of(given: Any, theme: Theme) -> str | None:
-    """``#rrggbb`` of what a dashboard calls a colour; None where it is none, or sees through."""
+    """Return the ``#rrggbb`` of a colour in a dashboard, or None if it is unknown or transparent."""
     if not isinstance(given, str):
         return None
     if given == "text":

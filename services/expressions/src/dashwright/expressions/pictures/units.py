@@ -1,4 +1,4 @@
-"""Values as people read them: the unit ids that dashboards name, as a fixed table, for texts and for the labels of axes."""
+"""Values as text: the unit ids that dashboards name, as a fixed table, for texts and for labels of axes."""
 
 import math
 from collections.abc import Sequence
@@ -8,23 +8,22 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """``steps``: from which size on a value is divided by it, and what stands behind it then, the smallest first; or ``suffix`` always.
+    """A unit of values."""
 
-    ``factor`` is what a value is multiplied with at first.
-    """
-
+    #: The least value of each step, by which values are divided, and the suffix; the smallest first.
     steps: Sequence[tuple[float, str]] = ((1, ""),)
     prefix: str = ""
-    factor: float = 1
+    factor: float = 1  #: Values are multiplied by it first.
 
     def text(self, value: float, decimals: int | None = None) -> str:
+        """Return the value with its unit."""
         if not math.isfinite(value):
             return "∞" if value > 0 else "-∞" if value < 0 else "-"
         size, suffix = self._step(value * self.factor)
         return self.prefix + _digits(value * self.factor / size, decimals) + suffix
 
     def label(self, decimals: int | None = None) -> str:
-        """An expression of Vega for the label of a tick. Made of this table's words and numbers only."""
+        """Return a Vega expression for the label of a tick, made of this table's words and numbers only."""
         form = ".4~g" if decimals is None else f".{min(max(decimals, 0), 10)}f"
         (size, suffix), *greater = self.steps
         made = self._part(size, suffix, form)
@@ -33,7 +32,7 @@ class Unit:
         return f"datum.value == 0 ? {self._part(*self._nought, form)} : {made}"
 
     def ticks(self, low: float, high: float, count: int) -> list[float]:
-        """About so many round values around ``low`` to ``high``, where what is round is not decimal in this unit; else none."""
+        """Return about ``count`` round values from ``low`` to ``high``; empty if decimal values are round in this unit."""
         size, _ = self._step(max(abs(low), abs(high)) * self.factor)
         size /= self.factor
         rough = (high - low) / size / max(count, 1)
@@ -48,7 +47,7 @@ class Unit:
 
     @property
     def _nought(self) -> tuple[float, str]:
-        """The step that a value of 0 is shown in: that of the unit's own name."""
+        """The step in which 0 is shown: that of the unit's own name."""
         return next((step for step in self.steps if step[0] == self.factor), self.steps[0])
 
     def _step(self, value: float) -> tuple[float, str]:
@@ -58,8 +57,8 @@ class Unit:
         return reached[-1] if reached else self.steps[0]
 
 
+#: Share of a step from which it is used: a value that would be shown as 1000 is shown as 1 of the next step.
 _EDGE: Final = 0.9995
-"""Of a step: what would be shown as 1000 is shown as 1 of the next."""
 
 
 def _si(behind: str = "") -> tuple[tuple[float, str], ...]:
@@ -88,6 +87,7 @@ _TIMES: Final = (
 
 _PLAIN: Final = Unit()
 _SHORT: Final = Unit(_counted())
+#: Units by the id in a field's configuration. Values with an unknown id are plain numbers.
 UNITS: Final = {
     "": _PLAIN,
     "none": _PLAIN,
@@ -156,15 +156,15 @@ UNITS: Final = {
     "currencyCHF": Unit(_counted(" CHF")),
     "currencyRUB": Unit(_counted(" ₽")),
 }
-"""By the id in a field's configuration. An id that is not here shows the plain number."""
 
 
 def unit_of(name: str) -> Unit:
+    """Return the unit with an id, or the plain one."""
     return UNITS.get(name, _PLAIN)
 
 
 def _digits(number: float, decimals: int | None) -> str:
-    """As many as asked for, else three or four that count, without noughts behind."""
+    """Return the number with ``decimals``, else with three or four significant digits without trailing zeros."""
     if decimals is not None:
         return f"{number:.{min(max(decimals, 0), 10)}f}"
     if number and (abs(number) >= 1e15 or abs(number) < 1e-6):

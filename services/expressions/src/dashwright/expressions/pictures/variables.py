@@ -1,4 +1,4 @@
-"""The variables of a dashboard by their saved values, put as plain text where ``$name``, ``${name}`` and ``[[name]]`` stand."""
+"""Variables of a dashboard by their saved values, inserted as plain text for ``$name``, ``${name}`` and ``[[name]]``."""
 
 import re
 from collections.abc import Mapping
@@ -15,28 +15,30 @@ _LONGEST: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Variables:
+    """The values of variables by name."""
+
     values: Mapping[str, str]
 
     @staticmethod
     def of(spec: Mapping[str, Any]) -> "Variables":
-        """Several values become ``a|b``, all of them the variable's own word for that, or ``.*``."""
+        """Return the variables of a spec. Several values become ``a|b``; all values become ``allValue`` or ``.*``."""
         templating = spec.get("templating")
         listed = templating.get("list") if isinstance(templating, dict) else spec.get("variables")
         values = {}
         for item in listed if isinstance(listed, list) else ():
-            told = item.get("spec", item) if isinstance(item, dict) else None
-            if isinstance(told, dict) and isinstance(told.get("name"), str):
-                values[told["name"]] = _value(told)
+            variable = item.get("spec", item) if isinstance(item, dict) else None
+            if isinstance(variable, dict) and isinstance(variable.get("name"), str):
+                values[variable["name"]] = _value(variable)
         return Variables(values)
 
     def put_in(self, text: str) -> str:
-        """What names no variable stays as it is, such as ``$__interval``."""
+        """Return the text with variables replaced. Unknown names are unchanged, such as ``$__interval``."""
         if len(text) > _LONGEST or not ("$" in text or "[[" in text):
             return text
         return _REFERENCE.sub(lambda found: self.values.get(found[1] or found[2] or found[3], found[0]), text)
 
     def put_into(self, tree: Any, depth: int = 0) -> Any:
-        """Into every text of a tree; its keys stay."""
+        """Return the tree with variables replaced in every text; keys are unchanged."""
         if isinstance(tree, str):
             return self.put_in(tree)
         if depth > _DEEPEST:
@@ -46,12 +48,12 @@ class Variables:
         return [self.put_into(value, depth + 1) for value in tree] if isinstance(tree, list) else tree
 
 
-def _value(told: Mapping[str, Any]) -> str:
-    current = told.get("current")
+def _value(variable: Mapping[str, Any]) -> str:
+    current = variable.get("current")
     value = current.get("value") if isinstance(current, dict) else None
     if value is None:
-        value = told.get("query") if told.get("type") in ("constant", "textbox") else ""
+        value = variable.get("query") if variable.get("type") in ("constant", "textbox") else ""
     values = [str(each) for each in value[:_MOST_VALUES]] if isinstance(value, list) else [str(value)]
     if _ALL in values:
-        return told["allValue"] if isinstance(told.get("allValue"), str) and told["allValue"] else _EVERYTHING
+        return variable["allValue"] if isinstance(variable.get("allValue"), str) and variable["allValue"] else _EVERYTHING
     return "|".join(values)

@@ -1,4 +1,4 @@
-"""One query or target of a request, bound to its model: what it is, or everything that is wrong with its shape."""
+"""Binding of one query or target to its model, or all faults of its shape."""
 
 import re
 from collections.abc import Iterable
@@ -12,15 +12,15 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.engine.suggestion import suggestion
 from dashwright.expressions.requests.tolerance import forgiven, is_expression, source_of
 
+#: The refId of a query that has none.
 REF_ID = "A"
-"""The refId of a query that has none."""
 
 _KINDS = ", ".join(TARGETS)
 _MOST_FAULTS = 200
+#: What to write as an expression, by its type.
 _EXAMPLES = {"math": "; calculate, such as $A + 1", "sql": "; select, such as SELECT * FROM A"} | dict.fromkeys(
     ("reduce", "resample", "threshold"), "; name the query that it reads, such as $A"
 )
-"""What an expression may be, by its kind."""
 
 _SYNONYMS = {
     "avg": "mean",
@@ -41,36 +41,38 @@ _SYNONYMS = {
     "ffill": "pad",
     "bfill": "backfilling",
 }
-_TOLD = {"missing": "is required", "extra_forbidden": "is no property that is known here; leave it out"}
+#: Messages by the type of pydantic's error.
+_TOLD = {"missing": "is required", "extra_forbidden": "is not a known property; leave it out"}
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is wrong, and where: ``pointer`` is a JSON pointer into the body (RFC 6901). ``details`` may hold ``position`` and ``caret``."""
+    """A fault of a request, and its place."""
 
-    pointer: str
+    pointer: str  #: A JSON pointer into the body (RFC 6901).
     message: str
     message_id: str = "query.invalid"
     ref_id: str = ""
-    details: dict[str, str] | None = None
+    details: dict[str, str] | None = None  #: ``position`` and ``caret``, if the fault is within an expression.
 
     @property
     def text(self) -> str:
+        """The fault with its refId and place, as one line."""
         named = f"query {self.ref_id}: " if self.ref_id else ""
         return f"{named}{self.pointer or 'the body'}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """``notices`` are warnings about what was ignored."""
+    """A query or target bound to its model."""
 
     pointer: str
     query: Target | SourceQuery
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  #: Warnings about ignored properties.
 
 
 def bind(query: Any, pointer: str, context: QueryContext) -> BoundQuery | list[Fault]:
-    """The query that lies at ``pointer``, or its faults."""
+    """Return the query at ``pointer``, or its faults."""
     if not isinstance(query, dict):
         return [Fault(pointer, "must be an object", "bad-request")]
     lenient = context.lenient and context.endpoint is QueryEndpoint.QUERY
@@ -86,8 +88,8 @@ def _target(query: dict[str, Any], pointer: str, endpoint: QueryEndpoint, *, len
     if model is SqlTarget and endpoint is QueryEndpoint.QUERY:
         model = FormattedSqlTarget
     if model is None:
-        told = "is required" if query.get("type") is None else "is no kind of expression"
-        return [Fault(f"{pointer}/type", f"{told}; use one of {_KINDS}", ref_id=_ref_id(query))]
+        found = "is required" if query.get("type") is None else "is not a type of expression"
+        return [Fault(f"{pointer}/type", f"{found}; use one of {_KINDS}", ref_id=_ref_id(query))]
     return _validated(model, query, pointer, lenient=lenient)
 
 
@@ -105,7 +107,7 @@ def _validated(model: type[Target | SourceQuery], query: dict[str, Any], pointer
         query = _without(query, place)
     bound = _validated(model, query, pointer, lenient=False)
     if isinstance(bound, BoundQuery):
-        texts = tuple(f"{_pointer(pointer, place)} is no property that is known here and was ignored" for place in unlisted)
+        texts = tuple(f"{_pointer(pointer, place)} is not a known property and was ignored" for place in unlisted)
         return BoundQuery(pointer, bound.query, texts)
     return bound
 
@@ -121,13 +123,13 @@ def _source_query(query: dict[str, Any], pointer: str, *, lenient: bool) -> Boun
 def _sourceless(query: dict[str, Any], pointer: str) -> Fault:
     advice = f"give query {_ref_id(query)} a datasource with type and uid, or as type one of {_KINDS}"
     if query.get("type") is not None and query.get("datasourceId") is None:
-        return Fault(f"{pointer}/type", f"is no kind of expression; {advice}", "query.invalidDatasourceId")
+        return Fault(f"{pointer}/type", f"is not a type of expression; {advice}", "query.invalidDatasourceId")
     message = f"Query does not contain a valid data source identifier: {advice}"
     return Fault(f"{pointer}/datasource", message, "query.invalidDatasourceId")
 
 
 def _without(value: Any, place: tuple[int | str, ...]) -> Any:
-    """A copy without the member at ``place``; what lies beside the way there is shared, however deep it is."""
+    """Return a copy without the member at ``place``; all other parts are shared, however deep they are."""
     step, *rest = place
     if not rest:
         return {key: item for key, item in value.items() if key != step}

@@ -1,4 +1,4 @@
-"""The body of a request as something that can run. What is wrong with its shape refuses the request before anything runs."""
+"""Parsing of a request's body. A fault of its shape refuses the request before anything runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,26 +18,29 @@ from dashwright.expressions.requests.binding import BoundQuery, Fault, bind
 from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
 
+#: The time range of a request that names none.
 FROM, TO = "now-6h", "now"
-"""The range of a request that names none."""
 
 
 @dataclass(slots=True)
 class RequestEnvelope:
-    """``items`` are JSON pointers and what lies there, in the order of the body."""
+    """The members of a body: its queries and targets with their places, and its time range."""
 
-    items: list[tuple[str, Any]] = field(default_factory=list)
+    items: list[tuple[str, Any]] = field(default_factory=list)  #: JSON pointers with their values, in the order of the body.
     start: str = FROM
     end: str = TO
     faults: list[Fault] = field(default_factory=list)
 
 
-def opened(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
-    """A panel for the strict doors, a list of queries for the other. Raises BadRequest where the body is no JSON."""
+def open_envelope(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
+    """Return the members of a body: a panel's for the strict endpoints, a list of queries for ``/api/ds/query``.
+
+    Raises BadRequest if the body is not JSON.
+    """
     try:
         document = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise BadRequest(f"bad request data: the body is no JSON: {error}") from error
+        raise BadRequest(f"bad request data: the body is not JSON: {error}") from error
     envelope = RequestEnvelope()
     if not isinstance(document, dict):
         envelope.faults.append(_wrong("", "must be an object with targets and a type, or with queries"))
@@ -51,12 +54,12 @@ def opened(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
 
 
 def _open_panel(document: dict[str, Any], envelope: RequestEnvelope) -> None:
-    for name, kind, told in (("type", str, "text"), ("targets", list, "a list")):
+    for name, kind, expected in (("type", str, "text"), ("targets", list, "a list")):
         value = document.get(name)
         if value is None:
             envelope.faults.append(_wrong(f"/{name}", "is required"))
         elif not isinstance(value, kind):
-            envelope.faults.append(_wrong(f"/{name}", f"must be {told}"))
+            envelope.faults.append(_wrong(f"/{name}", f"must be {expected}"))
     if isinstance(document.get("targets"), list):
         _add_items(document, "targets", envelope)
 
@@ -83,37 +86,38 @@ def _wrong(pointer: str, message: str) -> Fault:
     return Fault(pointer, message, "bad-request")
 
 
-_TOLD_FAULTS = 5
+_SHOWN_FAULTS = 5
 _LISTED_FAULTS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """``nodes`` in request order, without those that are hidden and that nothing shown reads.
+    """A request that can run. Members but ``nodes`` are by refId."""
 
-    The rest by refId: ordinary queries, ranges, the kind of each, warnings, and which are not shown.
-    """
-
-    nodes: tuple[Node, ...]
-    sources: dict[str, SourceQuery]
+    nodes: tuple[Node, ...]  #: In request order, without hidden nodes that no shown node reads.
+    sources: dict[str, SourceQuery]  #: Ordinary queries.
     ranges: dict[str, TimeRange]
-    kinds: dict[str, str]
-    notices: dict[str, tuple[str, ...]]
+    kinds: dict[str, str]  #: The type of the expression or of the data source.
+    notices: dict[str, tuple[str, ...]]  #: Warnings.
     hidden: frozenset[str]
 
 
 @dataclass(slots=True)
 class RequestDraft:
-    """A request while it is read: what could be bound, in request order, and everything that is wrong with its shape."""
+    """A request while it is parsed."""
 
-    bound: dict[str, BoundQuery] = field(default_factory=dict)
+    bound: dict[str, BoundQuery] = field(default_factory=dict)  #: Queries without faults, in request order.
     ranges: dict[str, TimeRange] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
 
 
 def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
-    """Raises BadRequest that tells every fault of shape: its place, its refId and what to do; DeadlineExceeded while shapes are read."""
-    draft = drafted(body, context, now, limits)
+    """Return the request in a body.
+
+    Raises BadRequest that lists the faults of shape, each with its place, its refId and what to do; DeadlineExceeded
+    while shapes are parsed.
+    """
+    draft = draft_request(body, context, now, limits)
     if draft.faults:
         raise _refusal(draft.faults)
     if not draft.bound:
@@ -132,7 +136,7 @@ def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
 
 
 def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) -> tuple[Node, ...]:
-    """Those that are shown, and what they read, however far down."""
+    """Return the shown nodes and those that they read, directly or through others."""
     inputs = {node.ref_id: node.inputs for node in nodes}
     needed: set[str] = set()
     reached = [ref_id for ref_id, query in queries.items() if not query.hide]
@@ -144,9 +148,9 @@ def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) 
     return tuple([node for node in nodes if node.ref_id in needed])
 
 
-def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> RequestDraft:
-    """Raises BadRequest where the body is no JSON, and DeadlineExceeded."""
-    envelope = opened(body, context.endpoint)
+def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Limits) -> RequestDraft:
+    """Return the bound queries and all faults of a body. Raises BadRequest if it is not JSON, and DeadlineExceeded."""
+    envelope = open_envelope(body, context.endpoint)
     draft = RequestDraft(faults=envelope.faults)
     whole = _whole_range(envelope, now, draft)
     if len(envelope.items) > limits.query_targets:
@@ -165,7 +169,7 @@ def drafted(body: bytes, context: QueryContext, now: datetime, limits: Limits) -
 
 
 def _check_expressions(draft: RequestDraft, limits: Limits) -> None:
-    """One fault, at the first target whose expression goes beyond what may be parsed for one request."""
+    """Add one fault, at the first target whose expression exceeds the total length allowed for one request."""
     total = 0
     for ref_id, bound in draft.bound.items():
         total += len(getattr(bound.query, "expression", "") if isinstance(bound.query, Target) else "")
@@ -177,7 +181,7 @@ def _check_expressions(draft: RequestDraft, limits: Limits) -> None:
 
 
 def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: Limits, sql: SqlEngine | None) -> Node:
-    """The node of the graph; a target whose words cannot be understood is a node with that fault."""
+    """Return the graph's node of a query; a target whose expression cannot be parsed is a node with that fault."""
     assertion = _assertion(query)
     if isinstance(query, SourceQuery):
         return Node(ref_id, assertion=assertion)
@@ -222,7 +226,7 @@ def _assertion(query: Target | SourceQuery) -> Assertion | None:
 
 
 def _refusal(faults: Sequence[Fault]) -> BadRequest:
-    told = "; ".join(fault.text for fault in faults[:_TOLD_FAULTS])
-    more = f"; and {len(faults) - _TOLD_FAULTS} more" if len(faults) > _TOLD_FAULTS else ""
+    text = "; ".join(fault.text for fault in faults[:_SHOWN_FAULTS])
+    more = f"; and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
     causes = [Cause(fault.pointer, "FieldValueInvalid", fault.message) for fault in faults[:_LISTED_FAULTS]]
-    return BadRequest(f"{told}{more}", message_id=faults[0].message_id, causes=causes)
+    return BadRequest(f"{text}{more}", message_id=faults[0].message_id, causes=causes)

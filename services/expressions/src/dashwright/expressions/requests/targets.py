@@ -1,4 +1,4 @@
-"""The expression kinds that are served: how each target becomes an expression of the engine. A new kind is one line here."""
+"""Expressions of targets: the table from each type of target to the expression that the engine runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -91,6 +91,7 @@ def _sql(target: SqlTarget, engine: SqlEngine | None) -> Sql:
     return Sql.of(target.ref_id, target.expression, target.format if isinstance(target, FormattedSqlTarget) else "", engine)
 
 
+#: Builds the expression of each type of target.
 _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = {
     MathTarget: _math,
     ReduceTarget: _reduce,
@@ -101,9 +102,9 @@ _BUILDERS: dict[type[Target], Callable[[Any, TimeRange, Limits], Expression]] = 
 
 
 def expression_of(target: Target, span: TimeRange, limits: Limits, sql: SqlEngine | None) -> Expression | TableExpression:
-    """``span`` is the target's time range, ``sql`` what runs statements where these are turned on.
+    """Return the expression of a target; ``span`` is its time range, ``sql`` runs statements if the feature is on.
 
-    Raises an error of the caller's where its words cannot be understood or are too long.
+    Raises an error for the caller if the expression is invalid or too long.
     """
     text = getattr(target, "expression", "")
     if len(text) > limits.expression_length:

@@ -1,6 +1,7 @@
-"""What ``/api/ds/query`` forgives in an expression target, since saved panels hold it: a closed list, brought into the strict form.
+"""The closed list of what ``/api/ds/query`` tolerates in an expression target, because saved panels contain it.
 
-Anything else that the strict form does not know is still refused by the model.
+Tolerated members are brought into the strict form. The model still refuses everything else that the strict form does
+not have.
 """
 
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES, WITHOUT_EFFECT
 from dashwright.common.models.values import EXPRESSION_UIDS
 
+#: Which of the variants' properties each type has.
 _OWN = {kind: VARIANT_PROPERTIES.intersection(model.model_fields) for kind, model in TARGETS.items()}
-"""Which of the variants' properties each kind has."""
 
 _DROPPED = {kind: WITHOUT_EFFECT | (VARIANT_PROPERTIES - own) for kind, own in _OWN.items()}
 
@@ -17,7 +18,7 @@ _LEGACY_ID = -100
 
 
 def source_of(query: dict[str, Any]) -> Any:
-    """The data source that a query names; a text stands for its uid. None where it names none."""
+    """Return the data source that a query names, or None; a text is a uid."""
     named = query.get("datasource")
     if isinstance(named, str):
         return {"uid": named} if named else None
@@ -27,7 +28,7 @@ def source_of(query: dict[str, Any]) -> Any:
 
 
 def is_expression(query: dict[str, Any]) -> bool:
-    """By its data source, or, where it has none, by its ``type``."""
+    """Return whether the query is an expression, by its data source or else by its ``type``."""
     source = source_of(query)
     if isinstance(source, dict):
         uid = source.get("uid")
@@ -39,7 +40,10 @@ def is_expression(query: dict[str, Any]) -> bool:
 
 
 def forgiven(query: dict[str, Any]) -> dict[str, Any]:
-    """The target without what has no effect. Properties of no known kind stay, so that the model can name them."""
+    """Return the target without members that have no effect.
+
+    The members of a target of unknown type remain, so that the model can name them.
+    """
     kind = query.get("type")
     dropped = _DROPPED.get(kind, WITHOUT_EFFECT) if isinstance(kind, str) else WITHOUT_EFFECT
     target = {key: value for key, value in query.items() if key not in dropped}

@@ -1,4 +1,4 @@
-"""Every fault of a panel, found without running anything: of shape, ranges and limits, of parsing, and of the graph."""
+"""Validation of a panel: every fault of shape, ranges, limits, parsing and the graph, found without running anything."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -13,13 +13,16 @@ from dashwright.expressions.engine.evaluate import bounded_plan
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.requests.binding import BoundQuery, Fault
-from dashwright.expressions.requests.request import RequestDraft, drafted, node_of
+from dashwright.expressions.requests.request import RequestDraft, draft_request, node_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 
 def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> list[Fault]:
-    """All faults, those of shape first. Raises BadRequest where the body is no JSON, and DeadlineExceeded: that is no fault of a panel."""
-    draft = drafted(body, context, now, limits)
+    """Return all faults, those of shape first.
+
+    Raises BadRequest if the body is not JSON, and DeadlineExceeded, which is not a fault of the panel.
+    """
+    draft = draft_request(body, context, now, limits)
     faults = [*draft.faults, *_faults_of_nodes(draft, limits, sql)]
     limits.deadline.check()
     return faults
@@ -27,7 +30,7 @@ def find_faults(body: bytes, context: QueryContext, now: datetime, limits: Limit
 
 def _faults_of_nodes(draft: RequestDraft, limits: Limits, sql: SqlEngine | None) -> Iterator[Fault]:
     nodes = [node_of(ref_id, bound.query, draft.ranges[ref_id], limits, sql) for ref_id, bound in draft.bound.items()]
-    # What could not be bound is there all the same: who reads it is not wrong to do so.
+    # A query that could not be bound still exists: an expression that reads it has no fault of its own.
     unbound = dict.fromkeys(fault.ref_id for fault in draft.faults if fault.ref_id and fault.ref_id not in draft.bound)
     planned = bounded_plan([*nodes, *map(Node, unbound)], limits)
     for ref_id, bound in draft.bound.items():

@@ -1,1 +1,1 @@
-"""Where ordinary queries get their data: one module per data source type, each answering frames."""
+"""Data sources of ordinary queries: one package for each type, each of which returns frames."""

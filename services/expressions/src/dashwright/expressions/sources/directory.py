@@ -1,4 +1,4 @@
-"""Finds the data sources that the queries of a request name, and makes what asks them."""
+"""Lookup of the data sources that queries name, and creation of the sources that query them."""
 
 import math
 import re
@@ -16,53 +16,58 @@ from dashwright.common.stores import data_sources
 from dashwright.expressions.sources.source import Source
 from dashwright.expressions.sources.testdata import source as testdata
 
+#: Sources that need no record, by their type; the uid does not matter.
 BUILT_IN: Final[dict[str, Source]] = {testdata.TYPE: testdata.TestData()}
-"""Sources that need no record, by their type, whatever the uid."""
 
+#: Creates the source of a record, by the record's type.
 Kinds = Mapping[str, Callable[[SourceRecord], Source]]
-"""What makes the source of a record, by the record's type."""
 
 SECONDS: Final = 20.0
 
+#: A variable of a dashboard: ``${name}``, ``$name`` or ``[[name]]``.
 _VARIABLE: Final = re.compile(r"\$\{?\w|\[\[\w")
-"""How dashboards write a variable: ``${name}``, ``$name`` or ``[[name]]``."""
 
 
 class Records(Protocol):
-    """The data sources of organizations, with readable secrets. Raises SourceFailed for one whose secrets cannot be read."""
+    """The data sources of organizations with readable secrets. Methods raise SourceFailed if secrets cannot be read."""
 
-    async def find(self, org_id: int, uid: str) -> SourceRecord | None: ...
+    async def find(self, org_id: int, uid: str) -> SourceRecord | None:
+        """Return the data source with that uid, or None."""
+        ...
 
-    async def uid_of(self, org_id: int, name: str) -> str | None: ...
+    async def uid_of(self, org_id: int, name: str) -> str | None:
+        """Return the uid of the data source with that name, or None."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class DataSource:
-    """What answers a query, and within how many ``seconds``. ``record`` is None where the source is built in."""
+    """A data source that a query resolves to."""
 
     type: str
     source: Source
-    seconds: float = math.inf
-    record: SourceRecord | None = None
+    seconds: float = math.inf  #: Longest duration of a query.
+    record: SourceRecord | None = None  #: None for a built-in source.
 
     @property
     def wait(self) -> float | None:
-        """``seconds``, None where there is no end."""
+        """The number of ``seconds``, or None if there is no limit."""
         return None if math.isinf(self.seconds) else self.seconds
 
 
 class Sources(Protocol):
-    """Where the sources of a request are found."""
+    """Resolves the data sources of a request."""
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> Sequence[DataSource | DashwrightError]:
-        """For each query what answers it, or why nothing does."""
+        """Return, for each query, its data source or the error why it has none."""
         ...
 
 
 class Directory:
-    """The sources that are built in, and those that the caller's organization has on record.
+    """The built-in sources, and those on record for the caller's organization.
 
-    ``seconds``: how long a source may take where its record does not say. Without ``testdata`` that source is refused.
+    ``seconds`` is the longest duration of a query if its record names none. Without ``testdata`` that source is
+    refused.
     """
 
     def __init__(
@@ -74,7 +79,7 @@ class Directory:
         self._seconds = seconds
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
-        """Each data source is looked up once, however many of the queries name it."""
+        """Return the data source of each query. Each is looked up once, however many queries name it."""
         references = [_reference(query) for query in queries]
         found = {reference: await self._find(*reference, context) for reference in dict.fromkeys(references)}
         return [found[reference] for reference in references]
@@ -84,7 +89,7 @@ class Directory:
             return self._built_in(kind)
         if not uid:
             return BadRequest(
-                f"the query names no data source but the type {kind!r:.80}; name its uid as datasource.uid "
+                f"the query names the type {kind!r:.80} but no data source; name its uid as datasource.uid "
                 "(GET /api/datasources lists them)"
             )
         try:
@@ -107,7 +112,10 @@ class Directory:
         return DataSource(kind, BUILT_IN[kind])
 
     async def _record(self, uid: str, context: QueryContext) -> SourceRecord | None:
-        """By uid; saved panels of old name it by its name. What the caller may not query is not there, its secrets stay sealed."""
+        """Return the record by uid, or by name as older panels have it.
+
+        A record that the caller may not query is treated as missing, and its secrets stay sealed.
+        """
         if self._records is None:
             return None
         if context.may_query(uid) and (record := await self._records.find(context.org_id, uid)):
@@ -129,7 +137,7 @@ class Directory:
         if context.uids is None:
             return BadRequest(
                 f"there is no data source with the uid (or name) {uid!r:.80} in this organization; "
-                "GET /api/datasources lists those there are, POST /api/datasources adds one"
+                "GET /api/datasources lists them, POST /api/datasources adds one"
             )
         return Forbidden(
             f"the data source {uid!r:.80} is not among those that you may query (permission datasources:query on datasources:uid:…); "
@@ -138,13 +146,13 @@ class Directory:
 
 
 def _reference(query: SourceQuery) -> tuple[str, str]:
-    """What a data source is found by: its uid, unless its type needs none; saved panels hold types of old."""
+    """Return what a data source is found by: its uid, unless its type needs none."""
     kind, uid = query.datasource.type, query.datasource.uid
     return (kind, "") if kind in BUILT_IN or not uid else ("", uid)
 
 
 def _seconds(record: SourceRecord, default: float) -> float:
-    """``jsonData.timeout``, which clients write as a number or as text."""
+    """Return ``jsonData.timeout``, which clients write as a number or as text, else the default."""
     try:
         chosen = float(record.json_data.get("timeout") or default)
     except (TypeError, ValueError):
@@ -153,15 +161,19 @@ def _seconds(record: SourceRecord, default: float) -> float:
 
 
 class StoredRecords:
+    """The data sources in the database, with their secrets decrypted."""
+
     def __init__(self, database: Database, box: SecretBox) -> None:
         self._database = database
         self._box = box
 
     async def find(self, org_id: int, uid: str) -> SourceRecord | None:
+        """Return the data source with that uid, or None."""
         async with self._database.connection() as connection:
             return await data_sources.find(connection, self._box, org_id, uid)
 
     async def uid_of(self, org_id: int, name: str) -> str | None:
+        """Return the uid of the data source with that name, or None."""
         async with self._database.connection() as connection:
             found = await data_sources.get(connection, org_id, name=name)
         return None if found is None else found.uid

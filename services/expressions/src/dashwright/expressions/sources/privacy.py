@@ -1,4 +1,4 @@
-"""Errors that name the address of a data source, and what callers see of them who may not read its settings."""
+"""Errors that reveal the address of a data source, and their form for callers who may not read its settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,13 +8,13 @@ from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.query_context import QueryContext
 
+#: Errors whose text may name an address, a user or a database.
 _NAMING: WeakSet[DashwrightError] = WeakSet()
-"""Errors whose text may name an address, a user or a database."""
 
 
 @contextmanager
 def naming_addresses() -> Iterator[None]:
-    """Mark errors of the block: they tell how the data source is set up."""
+    """Mark errors of the block as revealing the configuration of the data source."""
     try:
         yield
     except (BadRequest, SourceFailed) as error:
@@ -23,7 +23,7 @@ def naming_addresses() -> Iterator[None]:
 
 
 def seen_by(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
-    """Return the error as the caller may see it, of the same class."""
+    """Return the error in the form the caller may see, of the same class."""
     if error not in _NAMING or record is None or context.may_read(record.uid):
         return error
     shown = type(error)(

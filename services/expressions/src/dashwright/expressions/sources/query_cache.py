@@ -1,7 +1,7 @@
-"""What data sources answered, kept for a moment and shared: whoever asks the same while a query is under way waits for its answer.
+"""Recent results of data sources, cached and shared: a caller with an equal query waits for the one that is running.
 
-Frames that went through here belong to several requests at once. Their arrays are made read-only, so that a bug shows as an error and
-not as somebody else's wrong number.
+Frames from here belong to several requests at the same time. Their arrays are made read-only, so that a bug raises an
+error instead of changing the numbers of another request.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from dashwright.expressions.engine.frame import FieldType, Frame
 MAX_BYTES: Final = 64 * 1024 * 1024
 SECONDS: Final = 10.0
 
+#: Approximate bytes of a frame and its labels, without its values.
 _FRAME_BYTES: Final = 1_000
-"""What a frame and its labels take beside its values, about."""
 
+#: Most values of JSON columns that are counted for one result, within tens of milliseconds; larger ones are not cached.
 _MOST_JSON_VALUES: Final = 100_000
-"""So many are counted for one answer, within tens of milliseconds; one with more is not kept."""
 
 Asked = Callable[[], Coroutine[Any, Any, Sequence[Frame]]]
 
@@ -37,14 +37,17 @@ class _CacheEntry:
 
 @dataclass(slots=True)
 class _Flight:
-    """A query under way, and how many wait for it."""
+    """A running query and the number of callers that wait for it."""
 
     task: asyncio.Task[Sequence[Frame]]
     waiting: int = 0
 
 
 class QueryCache:
-    """``max_bytes`` are kept at most, 0 for none, each answer for ``seconds``. The least recently used goes first."""
+    """Results of queries, each kept for ``seconds``, at most ``max_bytes`` in total (0 for none).
+
+    The least recently used result is dropped first.
+    """
 
     def __init__(self, *, max_bytes: int = MAX_BYTES, seconds: float = SECONDS, clock: Clock | None = None) -> None:
         self._max_bytes = max_bytes
@@ -55,10 +58,11 @@ class QueryCache:
         self._flights: dict[Hashable, _Flight] = {}
 
     async def get(self, key: Hashable, ask: Asked, *, fresh: Hashable = None) -> tuple[Sequence[Frame], bool]:
-        """The answer to what ``key`` stands for, and whether it was there without asking.
+        """Return the result for ``key``, and whether it came without a new query.
 
-        Who gives ``fresh`` gets an answer that was asked for with the same ``fresh``, and no older one. Raises what ``ask`` raises, which
-        is not kept. A caller that goes takes nothing from the others; with the last one the query is cancelled.
+        With ``fresh`` it is the result of a query started with an equal ``fresh``, never an older one. Raises what
+        ``ask`` raises; errors are not cached. A caller that is cancelled does not affect the others; when the last one
+        is cancelled, the query is cancelled too.
         """
         if fresh is None and (kept := self._found(key)) is not None:
             return kept, True
@@ -73,7 +77,7 @@ class QueryCache:
         finally:
             flight.waiting -= 1
             if not flight.waiting and not flight.task.done():
-                # Nobody may join what is about to end.
+                # Removed first, so that no caller joins a query that is about to end.
                 del self._flights[place]
                 flight.task.cancel()
 
@@ -114,7 +118,10 @@ class QueryCache:
 
 
 def size_of(frames: Sequence[Frame]) -> int | None:
-    """The bytes that frames take, about; None where their JSON has too many values to count. A time column that they share counts once."""
+    """Return the approximate bytes of frames, or None if their JSON has too many values to count.
+
+    A time column that frames share counts once.
+    """
     arrays = {id(item.values): item for frame in frames for item in frame.fields}
     documents = _size_of_json([item.values for item in arrays.values() if item.type is FieldType.JSON])
     if documents is None:
@@ -129,7 +136,7 @@ def size_of(frames: Sequence[Frame]) -> int | None:
 
 
 def _size_of_json(columns: Sequence[NDArray[Any]]) -> int | None:
-    """Of every value in their documents, and the keys; None where there are too many."""
+    """Return the bytes of every key and value in the documents, or None if there are too many."""
     if sum(map(len, columns)) > _MOST_JSON_VALUES:
         return None
     left: list[Any] = [column.tolist() for column in columns]

@@ -1,4 +1,4 @@
-"""Frames that were recorded before, in place of what data sources would answer now."""
+"""Recorded frames in place of the results of data sources."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,30 +16,32 @@ from dashwright.expressions.sources.source import Source
 
 
 class RecordedFrames(Source):
-    """Answers each query by its refId, whatever its data source and the time range."""
+    """A source that returns the frames recorded for each refId, whatever its data source and time range."""
 
     def __init__(self, frames: Mapping[str, Sequence[Frame]]) -> None:
         self._frames = frames
 
     @classmethod
-    def of_answer(cls, text: bytes) -> "RecordedFrames":
-        """The frames of an answer of ``/api/ds/query``, ``{"results": {refId: {"frames": […]}}}``. Raises BadRequest."""
+    def of_response(cls, text: bytes) -> "RecordedFrames":
+        """Return the frames of a response of ``/api/ds/query``. Raises BadRequest."""
         try:
             document = orjson.loads(text)
         except orjson.JSONDecodeError as error:
-            raise BadRequest(f"the recorded frames are no JSON: {error}") from error
+            raise BadRequest(f"the recorded frames are not JSON: {error}") from error
         results = document.get("results") if isinstance(document, dict) else None
         if not isinstance(results, dict):
-            raise BadRequest('the recorded frames must be an answer of /api/ds/query: {"results": {"A": {"frames": […]}}}')
+            raise BadRequest('the recorded frames must be a response of /api/ds/query: {"results": {"A": {"frames": […]}}}')
         return cls({ref_id: _frames(ref_id, result) for ref_id, result in results.items()})
 
     def __contains__(self, ref_id: object) -> bool:
         return ref_id in self._frames
 
     async def health(self) -> str:
+        """Return that frames are recorded."""
         return "Frames are recorded"
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Return the frames recorded for the refId."""
         return self._frames[query.ref_id]
 
 

@@ -1,4 +1,4 @@
-"""What every data source type gives: the answer of one ordinary query as frames, and whether the source can be asked at all."""
+"""The interface of every type of data source: the frames of one ordinary query, and the health of the source."""
 
 import hashlib
 from collections.abc import Hashable, Sequence
@@ -12,27 +12,30 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 
+#: Members of a query that its source does not use.
 _ABOUT_THE_REQUEST = {"ref_id", "hide", "datasource", "time_range", "result_assertions"}
-"""What a query says that its source does not see."""
 
 
 class Source(Protocol):
-    """Made for one data source, and for each request anew: what lasts (connections) is handed in. Implementations derive from it."""
+    """A data source, created for each request. Implementations derive from it.
+
+    Objects that live longer, such as connections, are passed in.
+    """
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        """The frames may be kept and shared, so nobody changes them, the source neither. ``limits.deadline`` bounds the wait.
+        """Return the frames of a query. They may be cached and shared, so they must not be changed later.
 
-        Raises BadRequest for what the caller can mend, SourceFailed or DeadlineExceeded for what the source did, and TooLarge by
-        ``limits.refusal``.
+        ``limits.deadline`` bounds the wait. Raises BadRequest for errors of the caller, SourceFailed or
+        DeadlineExceeded for errors of the source, and TooLarge by ``limits.refusal``.
         """
         ...
 
     async def health(self) -> str:
-        """One sentence for people who ask whether the source works. Raises as ``query`` does."""
+        """Return a sentence for users that says the source works. Raises like ``query``."""
         ...
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """What the source would be asked. Who asks the same gets the same answer, so a source that rounds the range says so here.
+        """Return a key that is equal for queries with equal results; a source that rounds the range overrides it.
 
         Raises BadRequest.
         """

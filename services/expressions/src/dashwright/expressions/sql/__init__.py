@@ -1,5 +1,5 @@
-"""SQL as a guest language: what a statement may say, what it means in DuckDB's words, and the fenced place where it runs.
+"""The expression type ``sql``: MySQL's language against an allow list, run by DuckDB in a child process.
 
-A statement is MySQL's dialect over the results of a request. What may live here: the allow list, the dialect and its functions, the
-tables made from results, the sandbox. Only this room knows sqlglot and duckdb.
+No other package imports duckdb and sqlglot. ``child.py`` is the program of the child process and imports nothing of
+Dashwright but ``confinement``.
 """

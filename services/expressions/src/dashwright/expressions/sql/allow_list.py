@@ -1,4 +1,7 @@
-"""What a statement may say: one SELECT over plain tables, of the nodes and functions listed here. Everything else is refused by name."""
+"""The allow list of statements: one SELECT over plain tables, of the nodes and functions listed here.
+
+All other nodes and functions are refused by name.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,6 +20,7 @@ _QUERY = frozenset({"with_", "order", "limit", "offset"})
 _BINARY = frozenset({"this", "expression"})
 _UNARY = frozenset({"this"})
 
+#: The nodes of a statement's tree, and which of their parts are allowed.
 NODES: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.Select: _QUERY | {"expressions", "distinct", "from_", "joins", "where", "group", "having", "windows"},
     exp.Union: _QUERY | _BINARY | {"distinct"},
@@ -106,7 +110,6 @@ NODES: Mapping[type[exp.Expr], frozenset[str]] = {
     exp.BitwiseLeftShift: _BINARY,
     exp.BitwiseRightShift: _BINARY,
 }
-"""The nodes of a statement's tree, and which of their parts may be there."""
 
 _JOINS = {"side": {"", "LEFT", "RIGHT", "FULL"}, "kind": {"", "INNER", "OUTER", "CROSS", "STRAIGHT_JOIN"}, "method": {"", "NATURAL"}}
 _WORDS: Mapping[type[exp.Expr], str] = {
@@ -133,7 +136,7 @@ _OPENS, _CLOSES = {TokenType.L_PAREN, TokenType.CASE}, {TokenType.R_PAREN, Token
 
 
 def parsed(text: str) -> exp.Query:
-    """The tree of a statement, allowed in every part. Raises a Refusal."""
+    """Return the tree of a statement whose every part is allowed. Raises a Refusal."""
     if not text.strip():
         raise EmptyStatement("")
     if len(text) > LENGTH:
@@ -146,7 +149,7 @@ def parsed(text: str) -> exp.Query:
     except ParseError as error:
         raise _unparsed(error, tokens) from error
     if not isinstance(tree, exp.Query):
-        raise InvalidStatement("it is no SELECT")
+        raise InvalidStatement("it is not a SELECT")
     for node in tree.walk():
         _allow(node)
     return tree
@@ -164,13 +167,13 @@ def _tokens(dialect: GuestDialect, text: str) -> list[Token]:
     if len(tokens) > WORDS:
         raise InvalidStatement(f"it has {len(tokens)} words and signs, more than the {WORDS} allowed; split it")
     for token in tokens:
-        # sqlglot would read notes on its nodes out of them.
+        # sqlglot would attach comments to its nodes and read optimizer hints from them.
         token.comments = []
     return tokens
 
 
 def _look_over(text: str, tokens: list[Token]) -> None:
-    """What can be said of the words alone, before a parser calls itself over them."""
+    """Refuse what the words alone show, before a recursive parser reads them."""
     first = next((token for token in tokens if token.token_type is not TokenType.L_PAREN), tokens[0])
     if first.token_type not in _BEGINS:
         advice = suggestion(first.text, ("SELECT", "WITH"))
@@ -191,7 +194,7 @@ def _look_over(text: str, tokens: list[Token]) -> None:
 
 
 def _look_between(text: str, start: int, end: int) -> None:
-    """Comments that MySQL does not skip: what they hide is not skipped over."""
+    """Refuse comments that MySQL does not skip, because they may hide parts of the statement."""
     if hidden := _HIDDEN.search(text, start, end):
         line_start = text.rfind("\n", 0, hidden.start()) + 1
         raise Blocked(hidden[0], (text.count("\n", 0, line_start) + 1, hidden.start() - line_start + 1))
@@ -212,7 +215,7 @@ def _unparsed(error: ParseError, tokens: Iterable[Token]) -> InvalidStatement:
 
 
 def _misspelt(tokens: Iterable[Token]) -> str:
-    """Return which word is probably meant as a keyword."""
+    """Return a suggestion for a word that is probably meant as a keyword."""
     for token in tokens:
         if token.token_type is TokenType.VAR and token.text.upper() not in _KEYWORDS and (meant := suggestion(token.text, _KEYWORDS)):
             return f"; '{token.text[:_SHOWN]}'{meant.replace('; did', ': did')}"
@@ -248,7 +251,7 @@ def _allow(node: exp.Expr) -> None:
         case exp.GroupConcat() if (separator := node.args.get("separator")) is not None and not separator.is_string:
             raise InvalidStatement("SEPARATOR takes a text", place_of(node))
         case exp.Window() if not _goes_over_windows(node):
-            raise InvalidStatement("OVER stands behind an aggregate or window function", place_of(node))
+            raise InvalidStatement("OVER belongs after an aggregate or window function", place_of(node))
         case exp.Interval() if isinstance(node.this, exp.Tuple):
             raise BlockedFunction("interval", place_of(node))
 
@@ -270,7 +273,7 @@ def _allow_table(table: exp.Table) -> None:
 
 
 def _allow_call(call: exp.Anonymous) -> None:
-    """By the name as it is written, whatever it means elsewhere."""
+    """Check a call by the name as written, whatever it means in another dialect."""
     name = call.name
     function = FUNCTIONS.get(name.lower())
     if function is None or isinstance(call.this, exp.Identifier):
@@ -279,7 +282,7 @@ def _allow_call(call: exp.Anonymous) -> None:
     if count < function.least or (function.most is not None and count > function.most):
         raise InvalidStatement(f"{name} is used as {function.usage}; here it has {count} arguments", place_of(call))
     if function.window and not (isinstance(call.parent, exp.Window) and call.arg_key == "this"):
-        raise InvalidStatement(f"{name} goes over a window; write {function.usage} OVER (…)", place_of(call))
+        raise InvalidStatement(f"{name} needs a window; write {function.usage} OVER (…)", place_of(call))
     if any(isinstance(argument, exp.Distinct) for argument in call.expressions) and not function.distinct:
         raise InvalidStatement(f"{name} does not take DISTINCT", place_of(call))
     if any(isinstance(argument, exp.Star) for argument in call.expressions) and name.lower() != "count":
@@ -287,7 +290,10 @@ def _allow_call(call: exp.Anonymous) -> None:
 
 
 def _goes_over_windows(window: exp.Window) -> bool:
-    """A definition of the WINDOW clause does not go over one, but names it."""
+    """Return whether the node may have an OVER clause.
+
+    A definition in the WINDOW clause has none, but names a window.
+    """
     over = window.this
     if isinstance(over, exp.Anonymous):
         function = FUNCTIONS.get(over.name.lower())
@@ -296,7 +302,7 @@ def _goes_over_windows(window: exp.Window) -> bool:
 
 
 def place_of(node: exp.Expr) -> Position | None:
-    """Where the node, or the first of its parts whose place is known, stands."""
+    """Return the position of the node, or of the first of its parts whose position is known."""
     for found in _with_places(node):
         line, column, start, end = (found.meta_get(key) for key in ("line", "col", "start", "end"))
         return line, column - (end - start)

@@ -1,42 +1,45 @@
-"""What reading one statement may cost, whatever it says. What grows with it, and not only along it, is counted as it grows."""
+"""Bounds on the cost of reading one statement. What grows faster than the statement is counted while it grows."""
 
 from sqlglot import exp
 
 from dashwright.expressions.sql.refusals import InvalidStatement
 
+#: Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows.
 LENGTH = 100_000
-"""Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows."""
 
+#: Words, numbers, texts and signs of one statement.
 WORDS = 20_000
-"""Words, numbers, texts and signs of one statement."""
 
+#: Depth of parentheses, calls and CASE; the recursive parser makes some thirty calls for each level.
 DEPTH = 25
-"""How deep parentheses, calls and CASE may nest: the parser calls itself some thirty times for each."""
 
+#: Nodes of a statement's tree, with those created while it is rewritten.
 NODES = 60_000
-"""Nodes of a statement's tree, those that are made while it is rewritten included."""
 
+#: Characters of the SQL that DuckDB runs.
 SQL_LENGTH = 2_000_000
-"""Characters of what DuckDB runs."""
 
 _STEPS, _STEPS_A_WORD = 10_000, 3
 _SIZE = "size"
 
 
 def steps(words: int) -> int:
-    """How many words the parser may go over, those again to which it goes back for another reading. Ordinary statements take two a word."""
+    """Return how many words the parser may read, repetitions after backtracking included.
+
+    Ordinary statements take two steps a word.
+    """
     return _STEPS + _STEPS_A_WORD * words
 
 
 def entangled() -> InvalidStatement:
-    """The refusal of a statement that costs too much."""
+    """Return the refusal of a statement that costs too much."""
     return InvalidStatement(
-        "it is too entangled: what it nests and repeats takes too long to read; split it, or name a part in a WITH clause"
+        "it is too entangled: what it nests and repeats takes too long to parse; split it, or name a part in a WITH clause"
     )
 
 
 def size(node: exp.Expr) -> int:
-    """How many nodes lie there; those of parts that were ``measured`` are not counted again."""
+    """Return the number of nodes below a node; parts that were ``measured`` are not walked again."""
     total, left = 0, [node]
     while left:
         one = left.pop()
@@ -50,14 +53,14 @@ def size(node: exp.Expr) -> int:
 
 
 def measured(node: exp.Expr) -> int:
-    """Its size, which it remembers, as copies of it will."""
+    """Return the size of a node, and store it in the node's meta, which copies keep."""
     node.meta.pop(_SIZE, None)
     node.meta[_SIZE] = found = size(node)
     return found
 
 
 def copies(node: exp.Expr, count: int) -> list[exp.Expr]:
-    """The node as often. Raises InvalidStatement before they are too much."""
+    """Return ``count`` copies of the node. Raises InvalidStatement before they are too large together."""
     if size(node) * count > NODES:
         raise entangled()
     return [node.copy() for _ in range(count)]

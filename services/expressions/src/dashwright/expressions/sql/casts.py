@@ -1,4 +1,4 @@
-"""CAST and CONVERT."""
+"""The functions CAST and CONVERT."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,8 +9,8 @@ from dashwright.expressions.sql.duckdb_sql import call, cast, macro
 from dashwright.expressions.sql.refusals import InvalidStatement
 from dashwright.expressions.sql.sql_type import SqlType, marked, type_of
 
+#: Most digits of DuckDB's exact numbers.
 _DIGITS = 38
-"""What DuckDB's exact numbers have at most."""
 
 MACROS = (
     macro("cut(x)", "try_cast(trunc(mysql_text_number(x)) as bigint)"),
@@ -46,7 +46,7 @@ def _signed(value: exp.Expr, _size: list[int]) -> exp.Expr:
 
 
 def _unsigned(value: exp.Expr, size: list[int]) -> exp.Expr:
-    """A negative whole number becomes a large one, as its bits are read; any other one 0."""
+    """Return an unsigned integer: a negative integer is read as its bits, any other negative number is 0."""
     if isinstance(value, exp.Column):
         return call("mysql_as_unsigned", value, kind=SqlType.INTEGER)
     whole = type_of(value) in {SqlType.INTEGER, SqlType.TEXT}
@@ -61,7 +61,7 @@ def _char(value: exp.Expr, size: list[int]) -> exp.Expr:
 def _decimal(value: exp.Expr, size: list[int]) -> exp.Expr:
     precision, scale = [*size, *[10, 0][len(size) :]]
     if scale > precision or precision > _DIGITS:
-        raise InvalidStatement(f"DECIMAL takes at most {_DIGITS} digits, and no more behind the point than in all")
+        raise InvalidStatement(f"DECIMAL takes at most {_DIGITS} digits, and no more after the point than in total")
     clamped = call("mysql_exact", coerced(value, SqlType.NUMBER), exp.Literal.number(precision), exp.Literal.number(scale))
     return marked(cast(clamped, f"decimal({precision}, {scale})"), SqlType.NUMBER)
 
@@ -114,11 +114,11 @@ _TYPES: Mapping[exp.DType, Callable[[exp.Expr, list[int]], exp.Expr]] = {
 
 
 def converted(value: exp.Expr, to: exp.DataType) -> exp.Expr:
-    """The value as CAST makes it. Raises InvalidStatement."""
+    """Return the value cast to a type. Raises InvalidStatement."""
     size = [int(parameter.name) for parameter in to.expressions if parameter.name.isdigit()]
     build = _TYPES.get(to.this)
     if build is None or len(size) != len(to.expressions):
         raise InvalidStatement(
-            f"CAST to {to.sql('mysql')} is not known; take SIGNED, UNSIGNED, DOUBLE, DECIMAL, CHAR, DATE, DATETIME, TIME, YEAR or JSON"
+            f"CAST to {to.sql('mysql')} is unknown; use SIGNED, UNSIGNED, DOUBLE, DECIMAL, CHAR, DATE, DATETIME, TIME, YEAR or JSON"
         )
     return build(value, size)

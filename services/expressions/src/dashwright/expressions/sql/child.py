@@ -1,11 +1,9 @@
-"""The program that runs statements, behind a fence: ``python -I child.py``, started by ``sandbox``.
+"""The program that runs statements in a confined process: ``python -I child.py``, started by ``sandbox``.
 
-It imports nothing of Dashwright but ``confinement``. What it is told comes through its standard input, tables through memory that it
-can only read, and what it answers goes to its standard output: a length of four bytes, as many bytes of JSON, then the buffers that
-these describe. Nothing in it is trusted by who started it.
-
-By the time it reads the first statement the kernel refuses it files, network and other processes, and neither the limits of the process nor
-the settings of the database can be changed again.
+It imports nothing of Dashwright but ``confinement``. Requests come through its standard input, tables through memory that it can only
+read. Responses go to its standard output: a length of four bytes, as many bytes of JSON, then the buffers that the JSON describes.
+The parent trusts nothing in a response. By the time it reads the first statement the kernel refuses it files, network and other
+processes, and neither the limits of the process nor the settings of the database can be changed any more.
 """
 
 import ctypes
@@ -30,8 +28,11 @@ from dashwright.expressions import confinement
 _OWN_DESCRIPTORS = 64
 _DAY = 86_400_000_000_000
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(2**63) + 1, 2**63 - 1
-_TOLD = 2_000
+_LONGEST_TEXT = 2_000
 
+#: The settings of the database. The order matters: the folder for temporary files must be set before external access is
+#: disabled, and the lock comes last. They are global because a cursor starts with the global settings, not with those
+#: of its connection, and the lock would keep it there.
 SETTINGS = (
     "temp_directory = ''",
     "max_temp_directory_size = '0B'",
@@ -46,16 +47,12 @@ SETTINGS = (
     "enable_external_access = false",
     "lock_configuration = true",
 )
-"""The order counts: the folder for temporary files must be named before access to anything outside is shut, and the lock is the last.
 
-Made global: a cursor begins with the global settings and not with those of its connection, and the lock would keep it there.
-"""
-
+#: The limits of the container. DuckDB does not start if it cannot open the first one, although its limits are given.
 _READ_BY_DUCKDB = ("/proc/self/cgroup", "/sys/fs/cgroup")
-"""The limits of the container. DuckDB does not start if it may not open the first one, though it is told its limits."""
 
+#: Set at the start, so that DuckDB starts no threads that have no work here.
 _THREADS: dict[str, str | bool | int | float | list[str]] = {"threads": 1, "async_threads": 1}
-"""From the beginning, so that none is started that has nothing to do here."""
 
 _NUMBERS = {
     "int8": nanoarrow.int8(),
@@ -74,7 +71,8 @@ _NUMBERS = {
 _TEXT = nanoarrow.c_schema(nanoarrow.string())
 _JSON = _TEXT.modify(metadata={b"ARROW:extension:name": b"arrow.json", b"ARROW:extension:metadata": b""})
 
-_ANSWERED = {
+#: The type of a returned column by the type in the statement. Decimals are float64, too; every other type becomes text.
+_RESULT_TYPES = {
     "BOOLEAN": "bool",
     "TINYINT": "int8",
     "SMALLINT": "int16",
@@ -97,14 +95,13 @@ _ANSWERED = {
     "TIMESTAMP_NS": "time.Time",
     "TIMESTAMP WITH TIME ZONE": "time.Time",
 }
-"""The type of the answered column by that of the statement's. Decimals are float64, too; every other becomes its text."""
 
+#: Nanoseconds of one tick, by the prefix of the Arrow format.
 _TICKS = {"tdD": _DAY, "tss": 1_000_000_000, "tsm": 1_000_000, "tsu": 1_000, "tsn": 1}
-"""Nanoseconds of one tick, by the beginning of the Arrow format."""
 
 
 class _ArrowArray(ctypes.Structure):
-    """The C struct of that name, for its one member that nanoarrow cannot set."""
+    """The C struct ``ArrowArray``, for its member ``dictionary``, which nanoarrow cannot set."""
 
     _fields_ = (
         ("counts", ctypes.c_int64 * 5),
@@ -117,31 +114,32 @@ class _ArrowArray(ctypes.Structure):
 
 
 class _Tables:
-    """The tables of one statement, as the parent laid them out."""
+    """The tables of one statement, as the parent laid them out in memory."""
 
     def __init__(self, descriptor: int, size: int) -> None:
         self._memory = memoryview(mmap.mmap(descriptor, size, prot=mmap.PROT_READ)) if size else memoryview(b"")
 
-    def table(self, told: dict[str, Any]) -> "_Table":
-        columns = [self._column(told["rows"], column) for column in told["columns"]]
-        types = [column.schema.modify(name=item["name"]) for column, item in zip(columns, told["columns"], strict=True)]
+    def table(self, layout: dict[str, Any]) -> "_Table":
+        """Return the table that a request describes."""
+        columns = [self._column(layout["rows"], column) for column in layout["columns"]]
+        types = [column.schema.modify(name=item["name"]) for column, item in zip(columns, layout["columns"], strict=True)]
         schema = nanoarrow.c_schema(nanoarrow.struct([], nullable=False)).modify(children=types)
-        return _Table(nanoarrow.c_array_from_buffers(schema, told["rows"], [None], children=columns, null_count=0))
+        return _Table(nanoarrow.c_array_from_buffers(schema, layout["rows"], [None], children=columns, null_count=0))
 
-    def _column(self, rows: int, told: dict[str, Any]) -> Any:
-        valid = self._part(told["valid"]) if "valid" in told else None
-        if "dictionary" in told:
-            return self._coded(rows, told, valid)
-        if "offsets" in told:
-            kind = _JSON if told["type"] == "json.RawMessage" else _TEXT
-            return nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(told["offsets"]), self._part(told["values"])])
-        return nanoarrow.c_array_from_buffers(nanoarrow.c_schema(_NUMBERS[told["type"]]), rows, [valid, self._part(told["values"])])
+    def _column(self, rows: int, layout: dict[str, Any]) -> Any:
+        valid = self._part(layout["valid"]) if "valid" in layout else None
+        if "dictionary" in layout:
+            return self._coded(rows, layout, valid)
+        if "offsets" in layout:
+            kind = _JSON if layout["type"] == "json.RawMessage" else _TEXT
+            return nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(layout["offsets"]), self._part(layout["values"])])
+        return nanoarrow.c_array_from_buffers(nanoarrow.c_schema(_NUMBERS[layout["type"]]), rows, [valid, self._part(layout["values"])])
 
-    def _coded(self, rows: int, told: dict[str, Any], valid: Any) -> Any:
-        kind = nanoarrow.c_schema(nanoarrow.dictionary(_NUMBERS[told["codes"]], nanoarrow.string()))
-        codes = nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(told["values"])])
-        texts = self._column(told["dictionary"]["rows"], told["dictionary"] | {"type": "string"})
-        # Swapped: either array owns what the other had, and releases it at its own end.
+    def _coded(self, rows: int, layout: dict[str, Any], valid: Any) -> Any:
+        kind = nanoarrow.c_schema(nanoarrow.dictionary(_NUMBERS[layout["codes"]], nanoarrow.string()))
+        codes = nanoarrow.c_array_from_buffers(kind, rows, [valid, self._part(layout["values"])])
+        texts = self._column(layout["dictionary"]["rows"], layout["dictionary"] | {"type": "string"})
+        # Swapped, not copied: each array then owns the other's former content and releases it exactly once.
         place, given = _ArrowArray.from_address(codes._addr()).dictionary, texts._addr()
         size = ctypes.sizeof(_ArrowArray)
         empty = ctypes.string_at(place, size)
@@ -155,7 +153,7 @@ class _Tables:
 
 
 class _Table:
-    """What DuckDB reads a table from, as often as it likes."""
+    """A table that DuckDB may read any number of times."""
 
     def __init__(self, array: Any) -> None:
         self._array = array
@@ -168,26 +166,26 @@ class _Table:
 
 
 class _Refused(Exception):
-    """The statement or what it answered is not of a kind that is run here."""
+    """The statement or its result is of a type that is not run here."""
 
 
 def _relation(cursor: duckdb.DuckDBPyConnection, sql: str) -> tuple[duckdb.DuckDBPyRelation, list[str], list[str]]:
-    """What answers the statement, the names of its columns and their types."""
+    """Return the relation of the statement, and the names and types of its columns."""
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise _Refused("only one statement that selects is run")
     relation = cursor.sql(statements[0])
     names, types = relation.columns, [str(kind) for kind in relation.types]
-    answered = [_ANSWERED.get(kind, "float64" if kind.startswith("DECIMAL") else "") for kind in types]
-    if not all(answered):
-        # By position, since two columns may have one name.
-        projected = [f"#{number}" if kind else f"cast(#{number} as varchar)" for number, kind in enumerate(answered, 1)]
+    result_types = [_RESULT_TYPES.get(kind, "float64" if kind.startswith("DECIMAL") else "") for kind in types]
+    if not all(result_types):
+        # By position, because two columns may have one name.
+        projected = [f"#{number}" if kind else f"cast(#{number} as varchar)" for number, kind in enumerate(result_types, 1)]
         relation = relation.project(", ".join(projected))
-    return relation, names, [kind or "string" for kind in answered]
+    return relation, names, [kind or "string" for kind in result_types]
 
 
 class _Column:
-    """A column of the answer, part after part."""
+    """A column of the result, collected part by part."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
@@ -199,7 +197,7 @@ class _Column:
         self.size = 0
 
     def add(self, array: Any, rows: int) -> None:
-        """The first ``rows`` of an Arrow array."""
+        """Add the first ``rows`` of an Arrow array."""
         view = array.view()
         span = slice(view.offset, view.offset + rows)
         nulls = _nulls(view, span, rows)
@@ -218,6 +216,7 @@ class _Column:
         self.size += len(part)
 
     def buffers(self) -> dict[str, bytes]:
+        """Return the buffers of the column by name."""
         found = {"values": b"".join(self._parts)}
         if self.kind in {"string", "json.RawMessage"}:
             found["lengths"] = b"".join(self._lengths)
@@ -234,7 +233,7 @@ def _nulls(view: Any, span: slice, rows: int) -> NDArray[np.bool_]:
 
 
 def _values(view: Any, form: str, span: slice, nulls: NDArray[np.bool_], kind: str) -> NDArray[Any]:
-    """As the type of the answered column has them, with 0 in the slots of nulls."""
+    """Return the values in the type of the returned column, with 0 in the slots of nulls."""
     raw = view.buffer(1)
     if kind == "bool":
         return np.unpackbits(np.frombuffer(raw, np.uint8), bitorder="little")[span]
@@ -258,10 +257,10 @@ def _instants(ticks: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     return ticks * length
 
 
-def _answer(cursor: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> Iterator[bytes]:
-    relation, names, kinds = _relation(cursor, asked["sql"])
+def _respond(cursor: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> Iterator[bytes]:
+    relation, names, kinds = _relation(cursor, request["sql"])
     columns = [_Column(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    most = max(1, asked["cells"] // max(1, len(columns)))
+    most = max(1, request["cells"] // max(1, len(columns)))
     rows, is_cut = 0, False
     for array in nanoarrow.c_array_stream(relation):
         taken = min(array.length, most - rows)
@@ -271,46 +270,49 @@ def _answer(cursor: duckdb.DuckDBPyConnection, asked: dict[str, Any]) -> Iterato
         if taken < array.length:
             is_cut = True
             break
-        if sum(column.size for column in columns) > asked["bytes"]:
-            raise _Refused(f"the result takes more than {asked['bytes']} bytes")
+        if sum(column.size for column in columns) > request["bytes"]:
+            raise _Refused(f"the result takes more than {request['bytes']} bytes")
     buffers = [column.buffers() for column in columns]
-    told = [
+    layout = [
         {"name": column.name, "type": column.kind, "buffers": {key: len(part) for key, part in parts.items()}}
         for column, parts in zip(columns, buffers, strict=True)
     ]
-    yield _encoded({"rows": rows, "cut": is_cut, "columns": told, "cpu": _used()})
+    yield _encoded({"rows": rows, "cut": is_cut, "columns": layout, "cpu": _used()})
     for parts in buffers:
         yield from parts.values()
 
 
 def _used() -> float:
-    """Seconds that the processor worked here."""
+    """Return the seconds of processor time used so far."""
     times = os.times()
     return times.user + times.system
 
 
-def _encoded(told: dict[str, Any]) -> bytes:
-    text = json.dumps(told).encode()
+def _encoded(layout: dict[str, Any]) -> bytes:
+    text = json.dumps(layout).encode()
     return struct.pack(">I", len(text)) + text
 
 
 def _failure(error: BaseException) -> bytes:
-    return _encoded({"error": type(error).__name__, "text": str(error)[:_TOLD], "cpu": _used()})
+    return _encoded({"error": type(error).__name__, "text": str(error)[:_LONGEST_TEXT], "cpu": _used()})
 
 
-def _run(cursor: duckdb.DuckDBPyConnection, descriptor: int, asked: dict[str, Any]) -> list[bytes]:
-    """The parts of the message to send. Whole before any of it is sent: an error in the middle could not be told any more."""
+def _run(cursor: duckdb.DuckDBPyConnection, descriptor: int, request: dict[str, Any]) -> list[bytes]:
+    """Return the parts of the message to send.
+
+    It is complete before any of it is sent, because an error in the middle could not be reported.
+    """
     try:
-        tables = _Tables(descriptor, asked["size"])
-        for told in asked["tables"]:
-            cursor.register(told["name"], tables.table(told))
-        return list(_answer(cursor, asked))
+        tables = _Tables(descriptor, request["size"])
+        for layout in request["tables"]:
+            cursor.register(layout["name"], tables.table(layout))
+        return list(_respond(cursor, request))
     except (duckdb.Error, NanoarrowException, _Refused, MemoryError, ValueError) as error:
         return [_failure(error)]
 
 
 class _Fence(NamedTuple):
-    """How the child is told to fence itself in; see ``sandbox``."""
+    """The limits and macros of the child; see ``sandbox``."""
 
     parent: int
     descriptor: int
@@ -321,9 +323,9 @@ class _Fence(NamedTuple):
 
 
 def _enclose(fence: _Fence) -> tuple[duckdb.DuckDBPyConnection, confinement.Walls]:
-    """Return the locked database, in a process held by the kernel to its limits, and the walls around it."""
+    """Return the locked database and the confinement of this process, which the kernel now enforces."""
     confinement.leave_privileges(fence.parent)
-    # Opened first: no file can be opened later.
+    # Opened before the confinement: no file can be opened after it.
     statm = os.open("/proc/self/statm", os.O_RDONLY) if sys.platform == "linux" else None
     landlock = confinement.shut_files(_READ_BY_DUCKDB)
     connection = duckdb.connect(":memory:", config=_THREADS)
@@ -362,10 +364,10 @@ def _send(parts: Sequence[bytes]) -> None:
 
 
 def _receive() -> dict[str, Any]:
-    """What is asked next; ends the process where nobody asks any more."""
+    """Return the next request; end the process if the parent is gone."""
     (length,) = struct.unpack(">I", _read(4))
-    asked: dict[str, Any] = json.loads(_read(length))
-    return asked
+    request: dict[str, Any] = json.loads(_read(length))
+    return request
 
 
 def _read(count: int) -> bytes:
@@ -379,8 +381,9 @@ def _read(count: int) -> bytes:
 
 
 def main() -> None:
-    asked = _receive()
-    fence = _Fence(**asked)
+    """Serve requests until the parent is gone."""
+    request = _receive()
+    fence = _Fence(**request)
     try:
         connection, walls = _enclose(fence)
     except (duckdb.Error, OSError, ValueError) as error:
@@ -388,7 +391,7 @@ def main() -> None:
         return
     _send([_encoded({"ready": True, "walls": walls._asdict()})])
     while True:
-        # A cursor of its own for each statement, so that nothing of one is there for the next; made while nobody waits for it.
+        # A new cursor for each statement, so that nothing of one remains for the next; created while no caller waits.
         with connection.cursor() as cursor:
             _send(_run(cursor, fence.descriptor, _receive()))
 

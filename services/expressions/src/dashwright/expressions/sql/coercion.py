@@ -1,7 +1,8 @@
-"""MySQL's silent conversions: a value of one kind where another is wanted.
+"""MySQL's silent conversions between types of values.
 
-What a column holds is not known here, so the macros ask DuckDB's ``typeof``, which is answered before anything runs. They name their
-argument more than once: harmless for a column; anything longer goes through the twin ``…_of``, which evaluates it once.
+The types of columns are unknown here, so the macros use DuckDB's ``typeof``, which is resolved before the statement
+runs. They name their argument more than once: harmless for a column; any other expression goes through the twin
+``…_of``, which evaluates it once.
 """
 
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ IS_TEXT = "typeof(x) in ('VARCHAR', 'JSON')"
 IS_NUMBER = "(typeof(x) in ('DOUBLE', 'FLOAT', 'BOOLEAN') or typeof(x) like '%INT%' or typeof(x) like 'DECIMAL%')"
 _SMALL = 1 << 31
 
+#: Patterns of times, each rewritten to a form closer to the one that DuckDB reads.
 _SPELLINGS = (
     (r"^\s*(\d{4})(\d\d)(\d\d)T?(\d\d)(\d\d)(\d\d)", r"\1-\2-\3 \4:\5:\6"),
     (r"^\s*(\d{4})(\d\d)(\d\d)\s*$", r"\1-\2-\3"),
@@ -27,7 +29,6 @@ _SPELLINGS = (
     (r"^\s*(\d{4})[^\w\s](\d{1,2})[^\w\s](\d{1,2})", r"\1-\2-\3"),
     (r"^\s*(\S+)[T ](\d{1,2})\s*$", r"\1 \2:00:00"),
 )
-"""Ways to write a moment, each brought nearer to the one that DuckDB reads."""
 
 
 def _spelled(text: str) -> str:
@@ -51,7 +52,7 @@ _MACROS: Mapping[str, tuple[str, str]] = {
     "as_number": (
         "x",
         (
-            # Of a number nothing else is left when it runs, which is thirty times as fast.
+            # For a numeric column DuckDB removes the other branches before it runs, which is thirty times as fast.
             f"case when {IS_NUMBER} then try_cast(x as double) else"
             f" coalesce(try_cast(x as double), case when {IS_TEXT} then mysql_text_number(cast(x as varchar))"
             r" else try_cast(regexp_replace(split_part(cast(x as varchar), '.', 1), '\D', '', 'g') as double) end) end"
@@ -113,16 +114,16 @@ _MACROS: Mapping[str, tuple[str, str]] = {
 
 
 def macros() -> list[str]:
-    """The statements that make them, and the twins."""
+    """Return the statements that create the macros and their twins."""
     plain = [macro(f"{name}({x})", body) for name, (x, body) in _MACROS.items()]
     return plain + [macro(f"{name}_of(x)", f"mysql_{name}(v)", x="x") for name in ("as_number", "as_text", "as_time", "as_clock")]
 
 
 def coerced(node: exp.Expr, want: SqlType) -> exp.Expr:
-    """The node, converted where what it gives is not what is wanted."""
+    """Return the node, converted if its type is not the wanted one."""
     have = type_of(node)
     if want in {SqlType.NUMBER, SqlType.INTEGER} and _is_small(node):
-        # DuckDB would count with 32 bits.
+        # DuckDB would calculate with 32 bits and overflow, where MySQL uses 64.
         return marked(cast(node, "bigint"), SqlType.INTEGER)
     if have is want or want is SqlType.ANY or (want is SqlType.DATE and have is SqlType.TIME):
         return node
@@ -162,7 +163,7 @@ def _text(node: exp.Expr, have: SqlType) -> exp.Expr:
 
 
 def _shown(number: str) -> str:
-    """A literal number as it would be printed."""
+    """Return a literal number as MySQL prints it."""
     if "e" in number.lower():
         return repr(float(number)).removesuffix(".0").replace("e+", "e")
     return format(Decimal(number), "f")
@@ -224,7 +225,7 @@ _WAYS = {
 
 
 def agreed(nodes: list[exp.Expr], kind: SqlType) -> list[exp.Expr]:
-    """Values a choice is made among, each of the kind the choice gives where DuckDB would not agree them by itself."""
+    """Return the values of a choice, converted to its type if DuckDB would not convert them as MySQL does."""
     if kind in {SqlType.TEXT, SqlType.NUMBER, SqlType.INTEGER}:
         wanted = SqlType.TEXT if kind is SqlType.TEXT else SqlType.NUMBER
         return [node if type_of(node) is SqlType.NULL else coerced(node, wanted) for node in nodes]

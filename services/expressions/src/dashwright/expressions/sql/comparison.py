@@ -1,4 +1,4 @@
-"""MySQL's comparisons: a text with a number compares as numbers, a text with a time as times, texts by their exact letters."""
+"""MySQL's comparisons: text with number as numbers, text with time as times, texts by their exact letters."""
 
 from collections.abc import Mapping
 
@@ -27,7 +27,7 @@ _EXACT_IN_DOUBLES = 1 << 53
 
 
 def comparison_macros() -> list[str]:
-    """Those that compare a column, of whatever it holds, with a text."""
+    """Return the macros that compare a column of any type with a text."""
     macros = []
     for name, sign in _NAMES.values():
         body = (
@@ -40,7 +40,7 @@ def comparison_macros() -> list[str]:
 
 
 def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.Expr:
-    """``left`` and ``right`` under one of the ``COMPARISONS``."""
+    """Return the comparison of ``left`` and ``right`` by one of ``COMPARISONS``."""
     left, right = (
         unquoted(side) if type_of(side) is SqlType.JSON and type_of(other) is not SqlType.JSON else side
         for side, other in ((left, right), (right, left))
@@ -60,7 +60,7 @@ def compared(operator: type[exp.Expr], left: exp.Expr, right: exp.Expr) -> exp.E
 
 
 def _meeting(kinds: set[SqlType], left: exp.Expr, right: exp.Expr) -> SqlType | None:
-    """What both become, or None where they compare as they are."""
+    """Return the type both sides are converted to, or None if they compare unchanged."""
     known = kinds - {SqlType.NULL}
     if len(known) < 2 or known <= MOMENTS or known <= {SqlType.INTEGER, SqlType.NUMBER} or _is_too_large(left) or _is_too_large(right):
         return None
@@ -77,14 +77,14 @@ _OPERATORS = (exp.Binary, exp.Neg, exp.Not, exp.Between, exp.In)
 
 
 def grouped(node: exp.Expr) -> exp.Expr:
-    """The node in parentheses if it is an operator: DuckDB's bind in another order than MySQL's."""
+    """Return the node in parentheses if it is an operator: DuckDB's precedence differs from MySQL's."""
     if isinstance(node, _OPERATORS):
         return marked(exp.Paren(this=node), type_of(node))
     return node
 
 
 def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
-    """Whether the value is one of the items."""
+    """Return a test that the value is one of the items."""
     kinds = {type_of(item) for item in items} - {SqlType.NULL}
     if type_of(value) is SqlType.JSON:
         value = unquoted(value)
@@ -108,8 +108,8 @@ def contained(value: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
 
 
 def tested(node: exp.Is) -> exp.Expr:
-    """``IS``. What stands behind it is a word, and nothing that could be computed."""
+    """Return the ``IS`` test. Its right side is a word, never an expression."""
     if not isinstance(node.expression, exp.Boolean | exp.Null):
-        raise InvalidStatement("IS takes NULL, TRUE, FALSE or UNKNOWN; put it into parentheses where something is done with its outcome")
+        raise InvalidStatement("IS takes NULL, TRUE, FALSE or UNKNOWN; put it into parentheses to use its outcome")
     value = coerced(node.this, SqlType.BOOLEAN) if isinstance(node.expression, exp.Boolean) else node.this
     return marked(exp.Is(this=grouped(value), expression=node.expression), SqlType.BOOLEAN)

@@ -1,4 +1,4 @@
-"""MySQL's meaning in DuckDB's words: each node of an allowed tree is written anew, its parts first."""
+"""MySQL's meaning in DuckDB's SQL: each node of an allowed tree is rewritten, its parts first."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,7 +38,7 @@ MACROS = (
 
 
 def rewritten(tree: exp.Query) -> exp.Query:
-    """The tree for DuckDB; ``tree`` is used up. Raises InvalidStatement."""
+    """Return the tree for DuckDB; ``tree`` is consumed. Raises InvalidStatement."""
     _name_projections(tree)
     root: exp.Expr = tree
     nodes = list(tree.walk(bfs=False))
@@ -64,7 +64,7 @@ def rewritten(tree: exp.Query) -> exp.Query:
 
 
 def _name_projections(tree: exp.Expr) -> None:
-    """MySQL names a column after its text, DuckDB after what it has become."""
+    # MySQL names a column after its text, DuckDB after the rewritten expression.
     for select in list(tree.find_all(exp.Select)):
         named: list[exp.Expr] = []
         for projection in select.expressions:
@@ -76,12 +76,12 @@ def _name_projections(tree: exp.Expr) -> None:
 
 
 def _number(node: exp.Expr) -> exp.Expr:
-    """An operand of arithmetic."""
+    """Return an operand of arithmetic."""
     return grouped(coerced(node, _N))
 
 
 def _chained(node: exp.Expr, *operators: type[exp.Expr]) -> exp.Expr:
-    """The left operand of operators that bind alike: no parentheses needed."""
+    """Return the left operand of operators with the same precedence, without parentheses."""
     return node if isinstance(node, operators) else _number(node)
 
 
@@ -91,7 +91,7 @@ def _arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
         return shifted(left, right, -1 if isinstance(node, exp.Sub) else 1)
     if isinstance(left, exp.Interval):
         if not isinstance(node, exp.Add):
-            raise InvalidStatement("an INTERVAL stands behind + or -, or before +")
+            raise InvalidStatement("an INTERVAL belongs after + or -, or before +")
         return shifted(right, left, 1)
     kind = common([_counted(left), _counted(right)])
     same = (exp.Mul,) if isinstance(node, exp.Mul) else (exp.Add, exp.Sub)
@@ -260,11 +260,11 @@ def _subquery(node: exp.Subquery) -> exp.Expr:
 
 
 def _interval(node: exp.Interval) -> exp.Expr:
-    """Written anew by what it belongs to."""
+    """Return the interval, which the rewrite of its parent replaces. Raises InvalidStatement elsewhere."""
     parent = node.parent
     if isinstance(parent, (exp.Add, exp.Sub, exp.WindowSpec)) or (isinstance(parent, exp.Anonymous) and parent.name.lower() in _SHIFTS):
         return node
-    raise InvalidStatement(f"an INTERVAL stands beside + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
+    raise InvalidStatement(f"an INTERVAL belongs next to + or -, in a window's frame, or in {', '.join(_SHIFTS)}")
 
 
 def _table(node: exp.Table) -> exp.Expr:
@@ -299,7 +299,7 @@ def _group_concat(node: exp.GroupConcat) -> exp.Expr:
         return call("string_agg", value, separator, kind=_T)
     ordered = order.expressions
     if distinct:
-        # DuckDB sorts distinct texts by themselves only.
+        # DuckDB sorts the distinct texts of an aggregate by themselves only.
         ordered = [
             exp.Ordered(this=copy, desc=one.args.get("desc"), nulls_first=one.args.get("nulls_first"))
             for one, copy in zip(ordered, copies(joined, 1), strict=False)
@@ -321,7 +321,7 @@ def _frame(node: exp.WindowSpec) -> exp.Expr:
                 bound.this if not isinstance(bound.this, exp.Literal) else exp.Literal.number(bound.this.name), bound.text("unit").upper()
             )
             if step is None:
-                raise InvalidStatement(f"'{bound.text('unit')}' is no unit of a window's frame")
+                raise InvalidStatement(f"'{bound.text('unit')}' is not a unit of a window's frame")
             node.set(side, step)
     return node
 

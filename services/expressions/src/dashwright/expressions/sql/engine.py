@@ -1,4 +1,4 @@
-"""Runs statements: tables in, a frame out, and whatever goes wrong as an error that says what to do."""
+"""Engine of statements: tables in, a frame out, every failure as an error that says what to do."""
 
 import re
 import time
@@ -25,28 +25,31 @@ _UNKNOWN_COLUMN = re.compile(r'(?:Referenced column|does not have a column named
 _OUT_OF_MEMORY = ("OutOfMemoryException", "MemoryError")
 _SHOWN_COLUMNS = 50
 
+#: More statements than queries, jobs and panels of pictures can run at the same time.
 _WAITING = 256
-"""More than there are queries, jobs and panels of pictures at work at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class SqlResult:
-    """``is_cut``: there were more rows than may be answered."""
+    """The result of a statement."""
 
     frame: Frame
-    is_cut: bool
+    is_cut: bool  #: More rows matched than may be returned.
 
 
 class SqlEngine:
-    """Runs ``slots`` statements concurrently, each within ``limits``. A request takes a slot of ``limiter`` before it selects."""
+    """Runs ``slots`` statements concurrently, each within ``limits``.
+
+    A request takes a slot of ``limiter`` before it selects.
+    """
 
     def __init__(self, limits: Limits, *, slots: int) -> None:
         self.sandbox = Sandbox(Fence(limits.sql_bytes, limits.sql_seconds, _macros), slots)
-        advice = "ask again in a moment (setting DASHWRIGHT_SQL_SLOTS)"
+        advice = "try again in a moment (setting DASHWRIGHT_SQL_SLOTS)"
         self.limiter = FairLimiter(slots, waiting=_WAITING, subject="queries with sql expressions", advice=advice)
 
     def warm(self, seconds: float) -> None:
-        """Starts the first child and reads a first statement, so that no caller waits for it. Raises Unavailable."""
+        """Start the first child and parse a first statement, so that no caller waits for that. Raises Unavailable."""
         until = time.monotonic() + seconds
 
         def wait() -> float:
@@ -73,30 +76,30 @@ class SqlEngine:
         return read(text, ref_id)
 
     def stop(self) -> None:
-        """Statements at work end with an error; no process is left."""
+        """Stop running statements with an error, and end all processes."""
         self.sandbox.stop()
 
     def select(self, ref_id: str, sql: str, relations: Mapping[str, Relation], limits: Limits) -> SqlResult:
-        """Runs in the caller's thread until there is an answer, or the time is over. ``sql`` is in DuckDB's words.
+        """Run a statement of DuckDB's SQL in the caller's thread until it ends or the deadline passes.
 
         Raises an error of the tree.
         """
         _check_room(ref_id, relations, limits)
-        asked = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
+        request = {"sql": sql, "cells": limits.sql_output_cells, "bytes": limits.sql_bytes}
         try:
-            answer = self.sandbox.run(asked, relations, _waiting(limits), lambda: _working(ref_id, limits))
-            if "error" not in answer.told:
-                return SqlResult(frame_of(answer), bool(answer.told["cut"]))
+            response = self.sandbox.run(request, relations, _waiting(limits), lambda: _working(ref_id, limits))
+            if "error" not in response.head:
+                return SqlResult(frame_of(response), bool(response.head["cut"]))
         except NoChild as error:
-            raise Unavailable(f"sql expression [{ref_id}] was not run: {error}; ask again", message_id="sse.sql.unavailable") from error
+            raise Unavailable(f"sql expression [{ref_id}] was not run: {error}; try again", message_id="sse.sql.unavailable") from error
         except ChildEnded as error:
             raise _ended(ref_id, error) from error
         except (OSError, TextTooLong) as error:
-            found = f"the tables of sql expression [{ref_id}] find no room in memory"
+            found = f"the tables of sql expression [{ref_id}] do not fit into memory"
             raise TooLarge(f"{found}; ask for a shorter time range, or reduce before you select", message_id="sse.limit") from error
         except (MalformedResult, KeyError) as error:
-            raise DashwrightError(f"the answer to sql expression [{ref_id}] cannot be read: {error}") from error
-        raise _failed(ref_id, answer, relations, limits)
+            raise DashwrightError(f"the response to sql expression [{ref_id}] cannot be read: {error}") from error
+        raise _failed(ref_id, response, relations, limits)
 
 
 def _macros() -> Sequence[str]:
@@ -107,7 +110,7 @@ def _macros() -> Sequence[str]:
 
 
 def _check_room(ref_id: str, relations: Mapping[str, Relation], limits: Limits) -> None:
-    """Before anything is laid out; counts no further than it must."""
+    """Raise TooLarge if the tables are too large. Runs before they are laid out, and counts no further than needed."""
     size = 0
     for relation in relations.values():
         for part in sizes(relation):
@@ -145,15 +148,15 @@ def _working(ref_id: str, limits: Limits) -> Wait:
 def _ended(ref_id: str, error: ChildEnded) -> Unavailable:
     _log.warning("sql_child_ended", ref_id=ref_id, reason=str(error))
     return Unavailable(
-        f"the process that ran sql expression [{ref_id}] is gone: {error}; ask again, and for less if that does not help: "
+        f"the process that ran sql expression [{ref_id}] is gone: {error}; try again, and select from less if that does not help: "
         "it may have needed more memory than there is",
         message_id="sse.sql.process_ended",
     )
 
 
-def _failed(ref_id: str, answer: ChildResponse, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
-    kind = str(answer.told["error"])
-    text = str(answer.told.get("text", "")).partition("\n\nLINE ")[0].strip()
+def _failed(ref_id: str, response: ChildResponse, relations: Mapping[str, Relation], limits: Limits) -> DashwrightError:
+    kind = str(response.head["error"])
+    text = str(response.head.get("text", "")).partition("\n\nLINE ")[0].strip()
     if kind in _OUT_OF_MEMORY or "Out of Memory Error" in text:
         return TooLarge(
             f"sql expression [{ref_id}] needs more memory than the {limits.sql_bytes} bytes allowed (setting DASHWRIGHT_SQL_BYTES); "
@@ -175,7 +178,7 @@ def _failed(ref_id: str, answer: ChildResponse, relations: Mapping[str, Relation
 def _columns_of(relations: Mapping[str, Relation]) -> str:
     if not relations:
         return "the statement selects from no table"
-    return "there are " + "; ".join(f"{name}: {_names(relation)}" for name, relation in relations.items())
+    return "the tables are " + "; ".join(f"{name}: {_names(relation)}" for name, relation in relations.items())
 
 
 def _names(relation: Relation) -> str:

@@ -1,4 +1,4 @@
-"""The errors of DuckDB in words of ours: what is wrong in the statement, and what to write instead. No values of the data."""
+"""DuckDB's errors in the words of this language: the fault and what to write instead, without values of the data."""
 
 import re
 from typing import Final
@@ -19,7 +19,7 @@ _OTHER: Final = "it cannot be run"
 
 
 def explained(kind: str, text: str) -> str:
-    """Return what is wrong, by the class of the engine's error and its text."""
+    """Return the fault, by the class of the engine's error and its text."""
     if "STRUCT(" in text:
         return "a table is used as a value; write a text in single quotes, such as host = 'a', or name a column"
     if found := _UNGROUPED.search(text):

@@ -1,4 +1,4 @@
-"""The kind ``sql``: a statement over tables, answered as a table, or for alert rules as numbers."""
+"""The type ``sql``: a statement over tables, with a table as its result, or numbers for alert rules."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ _SHOWN_EXAMPLES = 5
 
 
 class Format(StrEnum):
-    """``alerting``: each row is a number, its texts are the labels."""
+    """The form of a statement's result."""
 
     TABLE = "table"
-    ALERTING = "alerting"
+    ALERTING = "alerting"  #: Each row is a number, its texts are the labels.
 
 
 @dataclass(frozen=True, slots=True)
 class Sql(TableExpression):
-    """A statement that was read, on its way to the engine."""
+    """A parsed statement with the engine that runs it."""
 
     ref_id: str
     statement: Statement
@@ -38,21 +38,23 @@ class Sql(TableExpression):
 
     @staticmethod
     def of(ref_id: str, text: str, form: str, engine: SqlEngine) -> "Sql":
-        """From the words of a target. Raises BadRequest where the statement is not one that may run."""
+        """Return the expression of a target. Raises BadRequest if the statement is not allowed."""
         return Sql(ref_id, engine.read(text, ref_id), Format(form or Format.TABLE), engine)
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refIds that the statement selects from."""
         return self.statement.tables
 
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
+        """Return the result of the statement. Raises an error of the tree."""
         relations = {name: self._relation(name, inputs[name], limits) for name in self.inputs}
         selected = self.engine.select(self.ref_id, self.statement.sql, relations, limits)
         warnings = [notice for relation in relations.values() for notice in relation.notices]
         frame = selected.frame
         if selected.is_cut:
             warnings.append(
-                f"the result was cut after {frame.rows} rows of {len(frame.fields)} columns, since it has more than the "
+                f"the result was cut after {frame.rows} rows of {len(frame.fields)} columns, because it has more than the "
                 f"{limits.sql_output_cells} cells allowed (setting DASHWRIGHT_SQL_OUTPUT_CELLS); select less, or group"
             )
         values = _numbers(self.ref_id, frame) if self.format is Format.ALERTING else Table((frame,))
@@ -75,7 +77,10 @@ def _unconverted(ref_id: str, name: str, held: Values | Table, error: Dashwright
 
 
 def _numbers(ref_id: str, frame: Frame) -> Values:
-    """A number a row, from its only numeric column. Raises BadRequest where there is not exactly one, or rows have the same texts."""
+    """Return a number a row, from the only numeric column.
+
+    Raises BadRequest unless there is exactly one, and if rows have equal texts.
+    """
     if not frame.rows:
         return NoData()
     numeric = [item for item in frame.fields if item.type.is_numeric]
@@ -86,15 +91,15 @@ def _numbers(ref_id: str, frame: Frame) -> Values:
         raise _unfit(ref_id, "no numeric field found in frame")
     labels = _row_labels(frame)
     if repeated := _repeated(labels):
-        told = " ".join(f"{{{item}}}" for item in repeated[:_SHOWN_EXAMPLES])
-        raise _unfit(ref_id, f"duplicate values across the string columns: {told}")
+        shown = " ".join(f"{{{item}}}" for item in repeated[:_SHOWN_EXAMPLES])
+        raise _unfit(ref_id, f"duplicate values across the string columns: {shown}")
     return Numbers(tuple(labels), _cells(numeric[0]))
 
 
 def _unfit(ref_id: str, found: str) -> BadRequest:
     return BadRequest(
-        f"the result of sql expression [{ref_id}] does not suit the format alerting: {found}; select one number a row, and text that "
-        "tells the rows apart",
+        f"the result of sql expression [{ref_id}] does not fit the format alerting: {found}; select one number a row, and text that "
+        "distinguishes the rows",
         message_id="sse.sql.alerting_format",
     )
 
@@ -105,7 +110,7 @@ def _row_labels(frame: Frame) -> list[Labels]:
 
 
 def _repeated(labels: Sequence[Labels]) -> list[Labels]:
-    """The label sets that occur more than once, each once."""
+    """Return the label sets that occur more than once, each once."""
     seen: set[Labels] = set()
     return list(dict.fromkeys(item for item in labels if item in seen or seen.add(item)))  # type: ignore[func-returns-value]
 

@@ -1,4 +1,4 @@
-"""MySQL's formats of times: each specifier as DuckDB writes it, and where it reads one."""
+"""MySQL's formats of times, as formats of DuckDB."""
 
 import re
 
@@ -6,6 +6,7 @@ from dashwright.expressions.sql import duckdb_sql
 
 _SPECIFIER = re.compile(r"%(.)", re.DOTALL)
 
+#: Specifiers that ``strftime`` has under the same or another letter.
 SPECIFIERS = {
     "a": "%a",
     "b": "%b",
@@ -35,8 +36,8 @@ SPECIFIERS = {
     "y": "%y",
     "%": "%%",
 }
-"""The specifiers that ``strftime`` has under another letter, or the same."""
 
+#: SQL of the specifiers that ``strftime`` lacks.
 COMPUTED = {
     "D": "day($t)::varchar || case when day($t) in (11, 12, 13) then 'th' when day($t) % 10 = 1 then 'st'"
     " when day($t) % 10 = 2 then 'nd' when day($t) % 10 = 3 then 'rd' else 'th' end",
@@ -45,13 +46,12 @@ COMPUTED = {
     "V": "printf('%02d', mysql_week_by($t, 2))",
     "X": "printf('%04d', mysql_yearweek_by($t, 2) // 100)",
 }
-"""Those that it has not."""
 
 _TIME_OF_DAY = frozenset("fHhIiklprSsT")
 
 
 def plain(pattern: str) -> str | None:
-    """The format in DuckDB's specifiers, or None where it has one that must be computed."""
+    """Return the format in DuckDB's specifiers, or None if one of them must be computed."""
     if any(letter in COMPUTED for letter in _SPECIFIER.findall(pattern)):
         return None
     return _SPECIFIER.sub(lambda found: SPECIFIERS.get(found[1], found[1].replace("%", "%%")), _lone_percent(pattern))
@@ -62,13 +62,13 @@ def _lone_percent(pattern: str) -> str:
 
 
 def parts(pattern: str) -> tuple[bool, bool]:
-    """Whether a format has a part of a date, and one of a time of day."""
+    """Return whether a format has a part of a date, and one of a time of day."""
     letters = {letter for letter in _SPECIFIER.findall(pattern) if letter in SPECIFIERS or letter in COMPUTED} - {"%"}
     return bool(letters - _TIME_OF_DAY), bool(letters & _TIME_OF_DAY)
 
 
 def macro() -> str:
-    """Writes a time ``t`` by any format ``f``, one specifier after another."""
+    """Return the macro that writes a time ``t`` in any format ``f``, one specifier after another."""
     cases = [f"when '%{letter}' then strftime($t, '{written}')" for letter, written in SPECIFIERS.items() if letter != "%"]
     cases += [f"when '%{letter}' then {written}" for letter, written in COMPUTED.items()]
     specifiers = "list_transform(regexp_extract_all($f, '(?s)%.|[^%]+|%$'), lambda w: " + _CHOICE.format(cases=" ".join(cases)) + ")"

@@ -1,4 +1,4 @@
-"""MySQL's JSON paths as DuckDB writes them."""
+"""MySQL's JSON paths in DuckDB's notation."""
 
 import re
 from dataclasses import dataclass
@@ -12,19 +12,16 @@ _LEG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class JsonPath:
-    """``text`` for DuckDB; ``parent`` is it without its last leg (None for ``$``), ``index`` that leg's place in an array.
+    """A JSON path."""
 
-    ``many``: whether it may lead to several places.
-    """
-
-    text: str
-    parent: str | None
-    index: bool
-    many: bool
+    text: str  #: In DuckDB's notation.
+    parent: str | None  #: The path without its last leg; None for ``$``.
+    index: bool  #: The last leg is a position in an array.
+    many: bool  #: It may lead to several places.
 
 
 def read_path(text: str) -> JsonPath | None:
-    """None where it is no path, or has a range, which DuckDB's have not."""
+    """Return the path, or None if it is invalid or has a range, which DuckDB does not support."""
     if not text.lstrip().startswith("$"):
         return None
     rest, legs, many, index = text.strip()[1:], [""], False, False

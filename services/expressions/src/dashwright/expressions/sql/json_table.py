@@ -1,4 +1,4 @@
-"""JSON_TABLE: the rows that a JSON document holds."""
+"""The table function JSON_TABLE: the rows of a JSON document."""
 
 from sqlglot import exp
 
@@ -15,7 +15,7 @@ MACROS = (macro("json_numbered(l)", "list_transform(coalesce(cast(l as json[]), 
 
 
 def rows_of(table: exp.Table, document: exp.JSONTable) -> exp.Expr:
-    """A derived table in place of the JSON_TABLE. Raises InvalidStatement."""
+    """Return a derived table in place of the JSON_TABLE. Raises InvalidStatement."""
     path = path_of(document.args["path"])
     if not table.alias:
         raise InvalidStatement("JSON_TABLE needs a name: JSON_TABLE(…) AS t")

@@ -1,4 +1,4 @@
-"""The grammar that statements are written in: MySQL's."""
+"""The grammar of statements: MySQL's."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ _NAME = "text"
 
 
 class _Parser(MySQLParser):
-    """MySQL's, but every function stays what was written: none becomes another one that another dialect has."""
+    """MySQL's parser without translations of functions: each keeps the name that was written."""
 
     FUNCTIONS: ClassVar[dict[str, Callable[..., Any]]] = {}
     FUNCTION_PARSERS: ClassVar[dict[str, Callable[..., Any]]] = {
@@ -32,11 +32,12 @@ class _Parser(MySQLParser):
     _steps_left: int = steps(0)
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        """Return the trees of the statement. Raises InvalidStatement if parsing takes too many steps."""
         self._steps_left = steps(len(raw_tokens))
         return super().parse(raw_tokens, sql)
 
     def _advance(self, times: int = 1) -> None:
-        # Also on the way back, from a reading that did not fit.
+        # Backtracking counts too: nested alternatives could otherwise take exponential time.
         self._steps_left -= 1
         if self._steps_left < 0:
             raise entangled()
@@ -54,15 +55,16 @@ class _Parser(MySQLParser):
 
 
 class GuestDialect(MySQL):
-    """The dialect that statements are written in."""
+    """The dialect of statements: MySQL with the parser above."""
 
     Parser = _Parser
 
     def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """Return the path unchanged; ``json_path`` translates it."""
         return path
 
 
 def name_of(projection: exp.Expr) -> str:
-    """What an unnamed column of a result is called: as it is written."""
+    """Return the name of an unnamed column of a result: its text in the statement."""
     text = isinstance(projection, exp.Literal) and projection.is_string
     return projection.name if text else str(projection.meta_get(_NAME, projection.name))

@@ -1,4 +1,4 @@
-"""LIKE, REGEXP and COLLATE."""
+"""The operators LIKE, REGEXP and COLLATE."""
 
 import re
 
@@ -12,7 +12,7 @@ from dashwright.expressions.sql.sql_type import SqlType, marked
 
 
 def liked(node: exp.Like) -> exp.Expr:
-    """A backslash escapes, unless ESCAPE says otherwise; DuckDB has no such default."""
+    """Return the LIKE test. A backslash escapes unless ESCAPE says otherwise; DuckDB has no such default."""
     pattern, folded = node.expression, isinstance(node.this, exp.Collate) or isinstance(node.expression, exp.Collate)
     sides = [side.this if isinstance(side, exp.Collate) else side for side in (node.this, pattern)]
     operator = exp.ILike if folded else exp.Like
@@ -26,7 +26,7 @@ def liked(node: exp.Like) -> exp.Expr:
 
 
 def escaped(node: exp.Escape) -> exp.Expr:
-    """LIKE … ESCAPE, whose LIKE was written before."""
+    """Return LIKE … ESCAPE, whose LIKE was rewritten before."""
     found = node.this
     negated = isinstance(found, exp.Paren) and isinstance(found.this, exp.Not)
     inner = found.this.this if negated else found
@@ -35,7 +35,7 @@ def escaped(node: exp.Escape) -> exp.Expr:
 
 
 def matched(node: exp.RegexpLike) -> exp.Expr:
-    """Whether the pattern is found anywhere."""
+    """Return a test that the pattern occurs anywhere in the text."""
     folded = isinstance(node.this, exp.Collate)
     value = node.this.this if folded else node.this
     options = [text("i")] if folded else []
@@ -43,7 +43,7 @@ def matched(node: exp.RegexpLike) -> exp.Expr:
 
 
 def collated(node: exp.Collate) -> exp.Expr:
-    """Of a collation only this matters: whether it tells letters apart."""
+    """Return the text with its collation, of which only case and accents matter."""
     name = node.expression.name.lower()
     if not re.fullmatch(r"binary|[a-z0-9_]+_(bin|cs|ci)", name):
         raise InvalidStatement("a collation is a name like utf8mb4_general_ci")

@@ -1,25 +1,25 @@
-"""The two pipes to a child: whole messages, until a time, and no byte of theirs taken on trust."""
+"""The two pipes to a child: whole messages, until a deadline, without trust in any byte."""
 
 import os
 import select
 import struct
 from collections.abc import Callable
 
+#: Returns the seconds that may still be waited; raises if no caller waits any more.
 Wait = Callable[[], float]
-"""The seconds that may still be waited; raises when nobody waits any more."""
 
+#: Seconds between two checks whether a caller still waits.
 _SLICE = 0.05
-"""Seconds until it is looked again whether anybody still waits."""
 
 _LONGEST_HEAD = 8 * 1024 * 1024
 
 
 class Closed(Exception):
-    """The other side is gone, or says what it may not."""
+    """The other side is gone, or violates the protocol."""
 
 
 class Pipe:
-    """``readable`` and ``writable`` become this object's own."""
+    """Messages over two pipes. It owns ``readable`` and ``writable`` and closes them."""
 
     def __init__(self, readable: int, writable: int) -> None:
         self._readable = readable
@@ -28,6 +28,7 @@ class Pipe:
             os.set_blocking(descriptor, False)
 
     def send(self, message: bytes, wait: Wait) -> None:
+        """Send a message. Raises Closed, and what ``wait`` raises."""
         rest = memoryview(struct.pack(">I", len(message)) + message)
         while len(rest):
             self._await(self._writable, select.POLLOUT, wait)
@@ -39,13 +40,14 @@ class Pipe:
                 raise Closed from error
 
     def head(self, wait: Wait) -> bytes:
-        """What stands before the buffers of a message."""
+        """Return the JSON before the buffers of a message."""
         (length,) = struct.unpack(">I", self.body(4, wait))
         if length > _LONGEST_HEAD:
             raise Closed
         return bytes(self.body(length, wait))
 
     def body(self, size: int, wait: Wait) -> bytearray:
+        """Return the next ``size`` bytes."""
         found = bytearray(size)
         rest = memoryview(found)
         while len(rest):
@@ -60,6 +62,7 @@ class Pipe:
         return found
 
     def close(self) -> None:
+        """Close both pipes."""
         os.close(self._readable)
         os.close(self._writable)
 

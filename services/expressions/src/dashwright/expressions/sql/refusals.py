@@ -1,16 +1,16 @@
-"""Why a statement is not run: errors with the ids that clients know. Those who raise them need not know whose statement it is."""
+"""Refusals of statements: errors with the ids that clients know. Code that raises them need not know the refId."""
 
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from dashwright.common.errors import BadRequest
 
+#: Line and column, from 1.
 Position = tuple[int, int]
-"""Line and column, from 1."""
 
 
 class Refusal(Exception, ABC):
-    """What is wrong with a statement, and where."""
+    """A fault of a statement, with its position."""
 
     message_id: ClassVar[str]
 
@@ -19,7 +19,7 @@ class Refusal(Exception, ABC):
         self.why, self.position, self.advice = why, position, advice
 
     def of(self, ref_id: str) -> BadRequest:
-        """The error to answer for the statement of ``ref_id``; ``details`` holds ``line`` and ``column`` where they are known."""
+        """Return the error for the statement of ``ref_id``; ``details`` hold ``line`` and ``column`` if they are known."""
         where = f" (line {self.position[0]}, column {self.position[1]})" if self.position else ""
         details = {"line": str(self.position[0]), "column": str(self.position[1])} if self.position else {}
         return BadRequest(self._text(ref_id) + where + self.advice, message_id=self.message_id, details=details)
@@ -29,7 +29,7 @@ class Refusal(Exception, ABC):
 
 
 class EmptyStatement(Refusal):
-    """There is no statement."""
+    """The statement is empty."""
 
     message_id = "sse.sql.empty_query"
 
@@ -38,7 +38,7 @@ class EmptyStatement(Refusal):
 
 
 class InvalidStatement(Refusal):
-    """It, or a part of it, cannot be understood."""
+    """The statement, or a part of it, cannot be understood."""
 
     message_id = "sse.sql.invalid_query"
 
@@ -47,7 +47,7 @@ class InvalidStatement(Refusal):
 
 
 class Blocked(Refusal):
-    """It says what statements may not say here; ``why`` is the word."""
+    """The statement has a part that is not allowed; ``why`` is its word."""
 
     message_id = "sse.sql.blocked_node_or_func"
     what: ClassVar[str] = "keyword"
@@ -58,6 +58,6 @@ class Blocked(Refusal):
 
 
 class BlockedFunction(Blocked):
-    """It calls a function that is not in the list."""
+    """The statement calls a function that is not on the list."""
 
     what = "function"

@@ -1,4 +1,4 @@
-"""A table as it is handed to a statement: typed columns of one length, with names that differ in more than their case."""
+"""Tables for statements: typed columns of one length, whose names differ by more than their case."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,27 +12,27 @@ from dashwright.expressions.engine.values import Mask
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RelationColumn:
-    """``values`` as those of a field of the type; where there are ``texts``, positions in them. ``nulls`` as a field's."""
+    """A column of a table."""
 
     name: str
     type: FieldType
-    values: NDArray[Any]
+    values: NDArray[Any]  #: Like those of a field of the type; with ``texts``, positions in them.
     nulls: Mask | None = None
     texts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Relation:
-    """``notices`` tell of columns that had to be renamed."""
+    """A table for statements."""
 
     columns: tuple[RelationColumn, ...]
     rows: int
-    notices: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()  #: Notices about renamed columns.
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement that was read. Its module takes no parser along, so that a worker starts without one."""
+    """A parsed statement. This module imports no parser, so that a worker starts without one."""
 
     #: The refIds that the statement reads, in order of appearance.
     tables: tuple[str, ...]
@@ -41,7 +41,10 @@ class Statement:
 
 
 def distinct(names: Iterable[str], taken: Iterable[str] = ()) -> list[str]:
-    """The names, those that are taken already (in whatever case) with the first free of ``_1``, ``_2``, … behind; nameless: ``column``."""
+    """Return the names without duplicates in any case: those that are taken get a free suffix ``_1``, ``_2`` and so on.
+
+    A column without a name is called ``column``.
+    """
     used = {name.casefold() for name in taken}
     found = []
     for wanted in names:

@@ -1,4 +1,4 @@
-"""What a child answered, as a frame. The child is not trusted: an answer that does not fit together is an error of its own."""
+"""Results of a child as frames. The child is not trusted: an inconsistent result is an error of its own."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,35 +18,35 @@ _TEXTS = {FieldType.STRING, FieldType.JSON}
 
 
 class MalformedResult(Exception):
-    """The answer is not what a child answers."""
+    """The result is not one that the child program sends."""
 
 
-def frame_of(answer: ChildResponse) -> Frame:
-    """The columns, nullable where they hold a null. Raises MalformedResult."""
+def frame_of(response: ChildResponse) -> Frame:
+    """Return the columns, nullable if they have a null. Raises MalformedResult."""
     try:
-        rows = int(answer.told["rows"])
+        rows = int(response.head["rows"])
         fields = []
         start = 0
-        for told in answer.told["columns"]:
+        for column in response.head["columns"]:
             buffers = {}
-            for name, length in told["buffers"].items():
-                buffers[name] = answer.body[start : start + length]
+            for name, length in column["buffers"].items():
+                buffers[name] = response.body[start : start + length]
                 start += length
-            fields.append(_field(told, buffers, rows))
+            fields.append(_field(column, buffers, rows))
     except (AttributeError, KeyError, TypeError, ValueError, Invalid) as error:
         raise MalformedResult(str(error)) from error
     return Frame(fields)
 
 
-def _field(told: Mapping[str, Any], buffers: Mapping[str, memoryview], rows: int) -> Field:
-    kind = _TYPES[told["type"]]
+def _field(column: Mapping[str, Any], buffers: Mapping[str, memoryview], rows: int) -> Field:
+    kind = _TYPES[column["type"]]
     nulls = _array(buffers["nulls"], np.bool_, rows) if "nulls" in buffers else None
     values = _texts(buffers, rows) if kind in _TEXTS else _array(buffers["values"], kind.dtype, rows)
     if kind is FieldType.JSON:
         values = _documents(values, nulls)
     elif nulls is not None:
         values = _emptied(values, nulls, kind)
-    return Field(str(told["name"]), kind, values, nulls, nulls is not None)
+    return Field(str(column["name"]), kind, values, nulls, nulls is not None)
 
 
 def _array(buffer: memoryview, dtype: Any, rows: int) -> NDArray[Any]:
@@ -56,7 +56,7 @@ def _array(buffer: memoryview, dtype: Any, rows: int) -> NDArray[Any]:
 
 
 def _emptied(values: NDArray[Any], nulls: Mask, kind: FieldType) -> NDArray[Any]:
-    """What stands in the slots of nulls may be anything."""
+    """Return the values with defined content in the slots of nulls, which may hold anything."""
     values = values.copy()
     values[nulls] = None if kind is FieldType.STRING else np.nan if kind.is_float else 0
     return values
@@ -83,7 +83,7 @@ def _texts(buffers: Mapping[str, memoryview], rows: int) -> NDArray[Any]:
 def _documents(texts: NDArray[Any], nulls: Mask | None) -> NDArray[Any]:
     missing = np.zeros(len(texts), np.bool_) if nulls is None else nulls
     found = np.empty(len(texts), object)
-    # One by one: assigning a list at once would take documents that are lists apart.
+    # One by one: assigning a whole list would make numpy spread documents that are lists over dimensions.
     for row, (text, null) in enumerate(zip(texts.tolist(), missing.tolist(), strict=True)):
         found[row] = None if null else _shallow(orjson.loads(text))
     return found

@@ -1,11 +1,12 @@
-"""The fence around statements: child processes that can do nothing but select from what they are handed, one for each slot.
+"""The sandbox of statements: confined child processes that can only select from given tables, one for each slot.
 
-A child is started when a slot is first needed and serves one statement after another. One that dies, or that is killed because its time
-is over, is replaced when its slot is needed next; so is one that has worked its share of processor time. A child serves all
-organizations, one statement after another; the tables of one are gone in the next.
+A child is started when a slot is first needed and serves one statement after another. A child that dies, that is killed
+because its time is over, or that has used its share of processor time is replaced when its slot is needed next. A child
+serves all organizations; the tables of one statement are gone in the next.
 
-The settings of DuckDB keep statements from files and network. Code that a fault in DuckDB let run in a child would still be held by the
-kernel: Landlock and seccomp refuse it files, network and other processes, and limits bound memory, processor time and descriptors.
+The settings of DuckDB keep statements from files and network. Code that a fault in DuckDB lets run in a child is still
+confined by the kernel: Landlock and seccomp refuse it files, network and other processes, and limits bound memory,
+processor time and descriptors.
 """
 
 import os
@@ -30,25 +31,25 @@ from dashwright.expressions.sql.shared_tables import BufferLayout, SharedMemory
 
 _PROGRAM = Path(__file__).with_name("child.py")
 _ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C", "OPENBLAS_NUM_THREADS": "1"}
+#: Processor time after which a child is replaced; more if a single statement may take as much.
 _CPU_SECONDS = 600
-"""Processor time after which a child is replaced, or more where a single statement may take as much."""
 
+#: Multiple of a statement's bytes that a child may map: tables, the database, and the result twice.
 _PARTS_OF_MEMORY = 4
-"""A child may map so many times the bytes of a statement: tables, the database, and the answer twice."""
 
+#: Most bytes of a result for each of its cells in addition to the values: nulls, and lengths of texts.
 _BESIDE = 8
-"""Bytes of an answer for each of its cells at most, beside the values: nulls, and how long texts are."""
 
 _SLICE = 0.05
 _STOPPING = "this service is stopping"
 
 
 class SandboxError(Exception):
-    """A statement could not be run, for no fault of its own."""
+    """A statement could not be run, for a reason outside of the statement."""
 
 
 class NoChild(SandboxError):
-    """A child could not be started; the text says why."""
+    """A child could not be started; the text has the reason."""
 
 
 class ChildEnded(SandboxError):
@@ -57,27 +58,28 @@ class ChildEnded(SandboxError):
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """What a statement may take: ``bytes`` of memory for the database, and as many each for tables and answer; ``seconds``."""
+    """The resources of a statement."""
 
-    bytes: int
+    bytes: int  #: Memory of the database, and as much each for tables and result.
     seconds: float
     macros: Callable[[], Sequence[str]] = tuple
 
     @property
     def cpu_seconds(self) -> int:
+        """Processor time after which a child is replaced."""
         return max(_CPU_SECONDS, 4 * int(self.seconds + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class ChildResponse:
-    """``told`` describes the ``body``, or what went wrong. Both came from a child: look before using them."""
+    """A response of a child, which must be validated before use."""
 
-    told: Mapping[str, Any]
+    head: Mapping[str, Any]  #: Describes the ``body``, or what went wrong.
     body: memoryview
 
 
 class Child:
-    """One process behind the fence. Not for two threads at once."""
+    """One confined process. It must not be used by two threads concurrently."""
 
     def __init__(self, fence: Fence, start: Callable[[Callable[[], Any]], Any]) -> None:
         self._memory = SharedMemory()
@@ -98,43 +100,49 @@ class Child:
 
     @property
     def pid(self) -> int:
+        """The process id."""
         return int(self._process.pid)
 
     @property
     def is_alive(self) -> bool:
+        """Whether the process runs."""
         return not self._is_ended and self._process.poll() is None
 
-    def run(self, asked: Mapping[str, Any], layout: BufferLayout, wait: Wait) -> ChildResponse:
-        """``asked``: ``sql``, and at most how many ``cells`` and ``bytes`` it may answer.
+    def run(self, request: Mapping[str, Any], layout: BufferLayout, wait: Wait) -> ChildResponse:
+        """Return the response to ``request``: ``sql``, and the most ``cells`` and ``bytes`` of its result.
 
-        Raises ChildEnded, NoChild, OSError where there is no memory for the tables, and whatever ``wait`` raises."""
+        Raises ChildEnded, NoChild, OSError if there is no memory for the tables, and what ``wait`` raises.
+        """
         try:
             self._prepare(wait)
             self._memory.write(layout.parts, layout.size)
-            self._pipe.send(orjson.dumps({**asked, "tables": layout.tables, "size": layout.size}), wait)
-            told = self._told(wait)
-            size = _size_of(told, most=asked["bytes"] + _BESIDE * asked["cells"])
-            answer = ChildResponse(told, memoryview(self._pipe.body(size, wait)))
-            self.is_spent = float(told["cpu"]) + self._fence.seconds > self._fence.cpu_seconds
+            self._pipe.send(orjson.dumps({**request, "tables": layout.tables, "size": layout.size}), wait)
+            head = self._head(wait)
+            size = _size_of(head, most=request["bytes"] + _BESIDE * request["cells"])
+            response = ChildResponse(head, memoryview(self._pipe.body(size, wait)))
+            self.is_spent = float(head["cpu"]) + self._fence.seconds > self._fence.cpu_seconds
         except (Closed, orjson.JSONDecodeError, AttributeError, KeyError, TypeError, ValueError) as error:
             raise ChildEnded(self._how_it_ended()) from error
         self._memory.clear()
-        return answer
+        return response
 
     def warm(self, wait: Wait) -> None:
-        """Waits until it is ready to run a statement. Raises NoChild."""
+        """Wait until it is ready to run a statement. Raises NoChild."""
         try:
             self._prepare(wait)
         except Closed as error:
             raise NoChild(f"the process for statements did not start: {self._how_it_ended()}") from error
 
     def end(self) -> None:
-        """At once, whatever it does. Can be said twice, and from any thread: who waits for it hears that it is gone."""
+        """Kill the process immediately, whatever it does.
+
+        It may be called twice and from any thread; a thread that waits for the process gets ChildEnded.
+        """
         self._process.kill()
         self._process.wait()
 
     def close(self) -> None:
-        """Ends it and gives up what is kept for it."""
+        """End the process and release its memory and pipes."""
         self.end()
         if not self._is_ended:
             self._is_ended = True
@@ -144,7 +152,7 @@ class Child:
     def _prepare(self, wait: Wait) -> None:
         if self._is_ready:
             return
-        told = {
+        head = {
             "parent": os.getpid(),
             "descriptor": self._memory.descriptor,
             "bytes": self._fence.bytes,
@@ -152,18 +160,18 @@ class Child:
             "cpu_seconds": self._fence.cpu_seconds,
             "macros": list(self._fence.macros()),
         }
-        self._pipe.send(orjson.dumps(told), wait)
-        ready = self._told(wait)
+        self._pipe.send(orjson.dumps(head), wait)
+        ready = self._head(wait)
         if "error" in ready:
             raise NoChild(f"the process for statements did not start: {ready['error']}: {ready.get('text')}")
         report_walls("sql", ready)
         self._is_ready = True
 
-    def _told(self, wait: Wait) -> dict[str, Any]:
-        told = orjson.loads(self._pipe.head(wait))
-        if not isinstance(told, dict):
+    def _head(self, wait: Wait) -> dict[str, Any]:
+        head = orjson.loads(self._pipe.head(wait))
+        if not isinstance(head, dict):
             raise Closed
-        return told
+        return head
 
     def _how_it_ended(self) -> str:
         self.end()
@@ -171,7 +179,7 @@ class Child:
         return f"it was ended by {signal.Signals(number).name}" if number > 0 else f"it ended with status {-number}"
 
     def _started(self) -> subprocess.Popen[bytes]:
-        # A session of its own: Ctrl-C in the terminal is not meant for it.
+        # In a session of its own, so that Ctrl-C in the terminal does not reach it.
         return subprocess.Popen(  # noqa: S603 (our own program)
             [sys.executable, "-I", "-B", str(_PROGRAM)],
             stdin=subprocess.PIPE,
@@ -185,7 +193,7 @@ class Child:
 
 
 class Sandbox:
-    """At most ``slots`` children, made as they are needed. For any number of threads at once."""
+    """At most ``slots`` children, created as they are needed. It may be used from any thread."""
 
     def __init__(self, fence: Fence, slots: int) -> None:
         self.fence = fence
@@ -195,32 +203,33 @@ class Sandbox:
         self._children: set[Child] = set()
         self._lock = threading.Lock()
         self._is_stopped = False
-        # On Linux a child ends with the thread that started it, so that thread must last as long as they may.
+        # On Linux a child ends with the thread that started it, so one thread that outlives all children starts them.
         self._starter = ThreadPoolExecutor(1, thread_name_prefix="sql-starter")
 
     @property
     def pids(self) -> list[int]:
-        """Of the children there are."""
+        """The process ids of the running children."""
         with self._lock:
             return [child.pid for child in self._children if child.is_alive]
 
     def warm(self, wait: Wait) -> None:
-        """Makes one child ready. Raises NoChild."""
+        """Make one child ready. Raises NoChild."""
         with self._slot(wait) as child:
             child.warm(wait)
 
-    def run(self, asked: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> ChildResponse:
-        """What a child answers to ``asked``; ``wait`` counts until there is a free slot, what ``working`` gives from then on.
+    def run(self, request: Mapping[str, Any], relations: Mapping[str, Relation], wait: Wait, working: Callable[[], Wait]) -> ChildResponse:
+        """Return a child's response to ``request``.
 
-        Raises SandboxError, OSError, TextTooLong, and what the waits raise.
+        ``wait`` applies until a slot is free, the result of ``working`` from then on. Raises SandboxError, OSError,
+        TextTooLong, and what the waits raise.
         """
         layout = BufferLayout(relations)
         with self._slot(wait) as child:
             child.warm(wait)
-            return child.run(asked, layout, working())
+            return child.run(request, layout, working())
 
     def stop(self) -> None:
-        """Ends every child, also those at work."""
+        """End every child, running statements included."""
         with self._lock:
             self._is_stopped = True
             children = list(self._children)
@@ -273,9 +282,9 @@ class Sandbox:
             self._children.discard(child)
 
 
-def _size_of(told: Mapping[str, Any], most: int) -> int:
-    """Bytes of the body that an answer has by its own words."""
-    lengths = [length for column in told.get("columns", ()) for length in column["buffers"].values()]
+def _size_of(head: Mapping[str, Any], most: int) -> int:
+    """Return the size of a response's body, by its own description."""
+    lengths = [length for column in head.get("columns", ()) for length in column["buffers"].values()]
     if any(length < 0 for length in lengths) or sum(lengths) > most:
-        raise ValueError("an answer of no possible size")
+        raise ValueError("a response of impossible size")
     return sum(lengths)

@@ -1,4 +1,4 @@
-"""Which names of a statement are results, and which its own WITH clauses give."""
+"""Scopes of names: which names in a statement are results, and which its own WITH clauses define."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ _Names = frozenset[str]
 
 
 def tables_of(tree: exp.Expr) -> Iterator[exp.Table]:
-    """The tables that no WITH clause around them names: results, and ``dual``. In no order."""
+    """Yield the tables that no surrounding WITH clause names: results, and ``dual``, in any order."""
     left: list[tuple[exp.Expr, _Names]] = [(tree, frozenset())]
     while left:
         node, named = left.pop()
@@ -23,14 +23,17 @@ def tables_of(tree: exp.Expr) -> Iterator[exp.Table]:
 
 
 def _body(clause: exp.CTE, named: _Names, *, recursive: bool) -> list[tuple[exp.Expr, _Names]]:
-    """A clause sees what stands before it; itself only in the step of a recursion, where alone DuckDB sees it too."""
+    """Return the parts of a WITH clause, each with the names it sees.
+
+    A clause sees the clauses before it; itself only in the recursive step, the only place where DuckDB sees it too.
+    """
     body = clause.this
     if not (recursive and isinstance(body, exp.Union)):
         return [(body, named)]
     own = clause.alias.casefold()
     step, inner = body.expression, body.args.get("with_")
     if isinstance(inner, exp.With):
-        # What it defines itself may hide the name: not worth telling apart.
+        # Its own WITH clause may hide the name; that rare case is treated as not recursive.
         return [(body, named)]
     rest = (part for part in body.iter_expressions() if part is not step)
     return [(step, named | {own}), *((part, named) for part in rest)]

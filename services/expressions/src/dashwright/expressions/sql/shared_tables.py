@@ -1,7 +1,7 @@
-"""Hands tables to a child through memory that both see: written here once, read there where it lies.
+"""Tables in memory that a child can read: written here once, read there in place.
 
-Columns lie as Arrow has them, so that the child need not touch them: values one behind the other, nulls as bits, labels as positions in
-a dictionary.
+Columns have Arrow's layout, so that the child need not convert them: contiguous values, nulls as bits, labels as
+positions in a dictionary.
 """
 
 import os
@@ -25,18 +25,18 @@ _COUNTED_AT_ONCE = 10_000
 
 
 class TextTooLong(Exception):
-    """The texts of one column take more than Arrow's offsets can count."""
+    """The texts of one column take more bytes than Arrow's offsets can count."""
 
 
 class SharedMemory:
-    """A file without a name. ``descriptor`` is for a child to inherit, and reads only."""
+    """An unnamed file in memory. A child inherits ``descriptor``, which is read-only."""
 
     def __init__(self) -> None:
         self._own, self.descriptor = _nameless()
         self._size = 0
 
     def write(self, parts: Sequence[tuple[int, memoryview]], size: int) -> None:
-        """The buffers at their offsets, in place of what was there. Raises OSError where there is no room for them."""
+        """Replace the content by buffers at their offsets. Raises OSError if there is no room for them."""
         self.clear()
         os.ftruncate(self._own, size)
         self._size = size
@@ -47,18 +47,19 @@ class SharedMemory:
                 rest, offset = rest[written:], offset + written
 
     def clear(self) -> None:
-        """Gives the memory back, and leaves nothing of what was there."""
+        """Release the memory and its content."""
         if self._size:
             os.ftruncate(self._own, 0)
             self._size = 0
 
     def close(self) -> None:
+        """Close both descriptors."""
         os.close(self._own)
         os.close(self.descriptor)
 
 
 def _nameless() -> tuple[int, int]:
-    """Two descriptors of one file: for writing, and for reading only."""
+    """Return two descriptors of one file: a writable and a read-only one."""
     if hasattr(os, "memfd_create"):
         own = os.memfd_create("tables", os.MFD_CLOEXEC)
         return own, os.open(f"/proc/self/fd/{own}", os.O_RDONLY | os.O_CLOEXEC)
@@ -70,7 +71,7 @@ def _nameless() -> tuple[int, int]:
 
 
 def sizes(relation: Relation) -> Iterator[int]:
-    """Bytes that the relation takes where it is handed over, about; part after part, so that who counts can stop early."""
+    """Yield the approximate bytes of a relation in shared memory, part by part, so that the caller can stop early."""
     for column in relation.columns:
         yield 0 if column.nulls is None else column.nulls.nbytes
         if column.texts is not None:
@@ -90,36 +91,37 @@ def _text_sizes(texts: Sequence[str | None] | NDArray[Any]) -> Iterator[int]:
         part = texts[start : start + _COUNTED_AT_ONCE]
         filled = [text for text in part if text]
         yield _OFFSET_BYTES * len(part) + sum(map(len, filled))
-        # What UTF-8 takes beyond a byte for each character.
+        # Bytes of UTF-8 in addition to one for each character.
         for text in filled:
             if not text.isascii():
                 yield len(text.encode(errors="replace")) - len(text)
 
 
 class BufferLayout:
-    """Where each buffer of some tables will lie: ``tables`` tells the child, ``parts`` are what is written, ``size`` all of it."""
+    """The places of the buffers of some tables."""
 
     def __init__(self, relations: Mapping[str, Relation]) -> None:
-        self.parts: list[tuple[int, memoryview]] = []
-        self.size = 0
+        self.parts: list[tuple[int, memoryview]] = []  #: Offsets and buffers to write.
+        self.size = 0  #: Bytes in total.
+        #: The description for the child.
         self.tables = [self._table(name, relation) for name, relation in relations.items()]
 
     def _table(self, name: str, relation: Relation) -> dict[str, Any]:
         return {"name": name, "rows": relation.rows, "columns": [self._column(column) for column in relation.columns]}
 
     def _column(self, column: RelationColumn) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": column.name, "type": column.type.value}
+        described: dict[str, Any] = {"name": column.name, "type": column.type.value}
         if column.nulls is not None:
-            told["valid"] = self._placed(np.packbits(~column.nulls, bitorder="little").data)
+            described["valid"] = self._placed(np.packbits(~column.nulls, bitorder="little").data)
         match column.type:
             case FieldType.BOOL:
-                return told | {"values": self._placed(np.packbits(column.values, bitorder="little").data)}
+                return described | {"values": self._placed(np.packbits(column.values, bitorder="little").data)}
             case FieldType.STRING:
-                return told | self._texts(column)
+                return described | self._texts(column)
             case FieldType.JSON:
                 documents = _without_nulls(column.values.tolist(), column.nulls, None)
-                return told | self._plain_texts([orjson.dumps(document).decode() for document in documents])
-        return told | {"values": self._placed(np.ascontiguousarray(column.values).data)}
+                return described | self._plain_texts([orjson.dumps(document).decode() for document in documents])
+        return described | {"values": self._placed(np.ascontiguousarray(column.values).data)}
 
     def _texts(self, column: RelationColumn) -> dict[str, Any]:
         if column.texts is None:
@@ -133,7 +135,7 @@ class BufferLayout:
         return {"offsets": self._placed(offsets.data), "values": self._placed(whole)}
 
     def _placed(self, part: memoryview) -> list[int]:
-        """Offset and length of the buffer."""
+        """Add a buffer, and return its offset and length."""
         offset, length = self.size, part.nbytes
         if length:
             self.parts.append((offset, part.cast("B")))
@@ -142,9 +144,9 @@ class BufferLayout:
 
 
 def _encoded(texts: Sequence[str]) -> tuple[NDArray[np.int32], memoryview]:
-    """Where each text begins and the last ends, and all of them. Raises TextTooLong.
+    """Return the offsets of the texts and their joined bytes. Raises TextTooLong.
 
-    Joined with a character between that none of them has, they are encoded at once and taken apart by looking for it.
+    Texts joined by a character that none of them contains are encoded in one step, and split by searching for it.
     """
     whole = np.frombuffer("\0".join([*texts, ""]).encode(errors="replace"), np.uint8)
     ends = np.flatnonzero(whole == 0)

@@ -1,4 +1,4 @@
-"""What is known of an expression's type while its statement is only read: the columns' types come with the tables, later."""
+"""Types of expressions, as far as they are known before the tables and with them the types of columns are."""
 
 from enum import Enum, auto
 
@@ -8,7 +8,7 @@ _MARK = "kind"
 
 
 class SqlType(Enum):
-    """The kinds an expression has, and those (the last three) that only a function's parameter asks for."""
+    """The types of expressions, and (the last three) those that only parameters of functions ask for."""
 
     UNKNOWN = auto()  # a column's, and what passes one on
     NULL = auto()
@@ -30,13 +30,13 @@ MOMENTS = frozenset({SqlType.TIME, SqlType.DATE})
 
 
 def marked(node: exp.Expr, kind: SqlType) -> exp.Expr:
-    """The node, which remembers what it gives."""
+    """Return the node, with its type stored in its meta."""
     node.meta[_MARK] = kind
     return node
 
 
 def type_of(node: exp.Expr) -> SqlType:
-    """As marked; of a literal as it is written."""
+    """Return the type of a node as marked, or of a literal as written."""
     found = node.meta_get(_MARK)
     if isinstance(found, SqlType):
         return found
@@ -51,7 +51,7 @@ def type_of(node: exp.Expr) -> SqlType:
 
 
 def common(kinds: list[SqlType]) -> SqlType:
-    """What a choice among values of these kinds gives: a text as soon as one is a text, or as they do not agree."""
+    """Return the type of a choice among values: text if one is a text, or if they disagree."""
     found = set(kinds) - {SqlType.NULL}
     if not found:
         return SqlType.NULL

@@ -1,4 +1,4 @@
-"""A statement of the guest language, read: the results it wants, and what DuckDB is to run."""
+"""Parsing of statements: the results they select from, and the SQL that DuckDB runs."""
 
 from functools import lru_cache
 
@@ -16,7 +16,10 @@ _REMEMBERED = 256
 
 
 def read(text: str, ref_id: str) -> Statement:
-    """The statement that ``ref_id`` is. Raises BadRequest with a ``message_id`` of ``sse.sql``, and the place where it is known."""
+    """Return the statement of ``ref_id``.
+
+    Raises BadRequest with a ``message_id`` of ``sse.sql`` and the position of the fault.
+    """
     try:
         return _read(text)
     except Refusal as refusal:
@@ -24,7 +27,7 @@ def read(text: str, ref_id: str) -> Statement:
 
 
 def warm() -> None:
-    """Reads a first statement, which takes some 70 ms longer than the next ones."""
+    """Parse a first statement, which takes some 70 ms longer than the next ones."""
     _read("select max(value) from A where host = 'a' group by host")
 
 
@@ -62,7 +65,7 @@ def _tell_apart(tree: exp.Query, names: tuple[str, ...]) -> None:
 
 
 def _reads_only(guest: exp.Query, names: tuple[str, ...]) -> None:
-    """Nothing that DuckDB would look for among its own tables."""
+    """Refuse tables that DuckDB would look up among its own."""
     for table in tables_of(guest):
         if table.name not in names:
-            raise InvalidStatement(f"'{table.name}' is no result of a query; dual stands alone in its FROM", place_of(table))
+            raise InvalidStatement(f"'{table.name}' is not a result of a query; dual must be the only table in its FROM", place_of(table))

@@ -1,8 +1,8 @@
-"""What a refId holds as a table to select from.
+"""Tables of refIds that statements select from.
 
-Series and numbers become *full-long* tables: a row for each point, a text column for each label key. Time series have the columns
-``time``, ``__value__`` and ``__metric_name__``, numbers ``__metric_name__`` and ``__value__``; then ``__display_name__`` where a field has
-one, then the labels by key. Other frames are tables as they are.
+Series and numbers become *full-long* tables: a row for each point, a text column for each label key. Time series have
+the columns ``time``, ``__value__`` and ``__metric_name__``, numbers ``__metric_name__`` and ``__value__``; then
+``__display_name__`` if a field has one, then the labels by key. Other frames are tables as they are.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,8 +27,8 @@ VALUE: Final = "__value__"
 METRIC: Final = "__metric_name__"
 DISPLAY: Final = "__display_name__"
 
+#: Most columns of one table, as in MySQL.
 MOST_COLUMNS = 4096
-"""Of one table, as MySQL has it."""
 
 _CODE_BYTES = 4
 _NO_VALUES = np.empty(0)
@@ -36,7 +36,7 @@ _NO_TEXTS = np.empty(0, np.int8)
 
 
 class _LongItem(NamedTuple):
-    """A series (with ``times``) or numbers, on their way into the rows of a full-long table."""
+    """A series (with ``times``) or numbers that become rows of a full-long table."""
 
     name: str
     labels: Labels
@@ -47,7 +47,7 @@ class _LongItem(NamedTuple):
 
 
 def relation_of(ref_id: str, held: Values | Table, limits: Limits) -> Relation:
-    """The table of ``ref_id``. Raises BadRequest where its frames are no table, TooLarge where it would be too large."""
+    """Return the table of ``ref_id``. Raises BadRequest if its frames are not a table, TooLarge if it would be too large."""
     match held:
         case Table():
             check_size(ref_id, held, limits)
@@ -86,9 +86,9 @@ def _of_frames(ref_id: str, frames: Sequence[Frame], limits: Limits) -> Relation
     return _plain(filled[0])
 
 
-def _unmapped(declared: str, told: str) -> BadRequest:
+def _unmapped(declared: str, reason: str) -> BadRequest:
     kind = f"has an unsupported data type [{declared}]" if declared else "is missing the data type (frame.meta.type)"
-    return BadRequest(f"can not convert because the response {kind} and {told}; declare one of {', '.join(_FULL_LONG)}")
+    return BadRequest(f"can not convert because the response {kind} and {reason}; declare one of {', '.join(_FULL_LONG)}")
 
 
 def _timed(ref_id: str, frames: Sequence[Frame], limits: Limits) -> Relation:
@@ -124,7 +124,7 @@ def _of_field(item: Field, times: Times | None = None) -> _LongItem:
 
 
 def _plain(frame: Frame) -> Relation:
-    """The columns as they are."""
+    """Return the columns unchanged."""
     wanted = [item.name for item in frame.fields]
     names = distinct(wanted)
     if len(names) > MOST_COLUMNS:
@@ -150,7 +150,7 @@ def _plain_column(name: str, item: Field) -> RelationColumn:
 
 
 def _series_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relation:
-    """A row for each point, by time, then metric name."""
+    """Return a row for each point, by time, then metric name."""
     items = sorted(items, key=lambda item: item.name)
     _check_room(ref_id, items, limits)
     times, spread = _in_time_order(items)
@@ -161,7 +161,7 @@ def _series_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relati
 
 
 def _number_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relation:
-    """A row for each number, in their order."""
+    """Return a row for each number, in their order."""
     _check_room(ref_id, items, limits)
     spread = _RowLayout([len(item.values) for item in items])
     metric = _texts(METRIC, [item.name for item in items], spread)
@@ -170,7 +170,7 @@ def _number_table(ref_id: str, items: list[_LongItem], limits: Limits) -> Relati
 
 
 class _RowLayout:
-    """How the points of items become rows: item after item, or, where ``order`` says so, in that order of them."""
+    """The order of points as rows: item after item, or in ``order``."""
 
     def __init__(self, lengths: Sequence[int], order: Positions | None = None) -> None:
         self._lengths = lengths
@@ -178,18 +178,18 @@ class _RowLayout:
         self.rows = sum(lengths)
 
     def points(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-        """The rows of what each item has for each of its points."""
+        """Return the rows of arrays that each item has for its points."""
         joined = np.concatenate(parts)
         return joined if self._order is None else joined[self._order]
 
     def items(self, values: NDArray[Any]) -> NDArray[Any]:
-        """The rows of what each item has once."""
+        """Return the rows of values that each item has once."""
         repeated = np.repeat(values, self._lengths)
         return repeated if self._order is None else repeated[self._order]
 
 
 class _SharedTimes(_RowLayout):
-    """Items on the same times, which ascend: their points alternate, and nothing need be sorted."""
+    """Items on the same ascending times: their points alternate, without sorting."""
 
     def __init__(self, count: int, times: int) -> None:
         super().__init__([times] * count)
@@ -207,7 +207,7 @@ def _in_time_order(items: Sequence[_LongItem]) -> tuple[Times, _RowLayout]:
     if not axes:
         return np.empty(0, np.int64), _RowLayout([])
     first = axes[0]
-    # As bytes, two columns compare faster than as arrays.
+    # Bytes compare faster than arrays.
     content = first.tobytes()
     if all(times is first or times.tobytes() == content for times in axes) and bool((np.diff(first) > 0).all()):
         return np.repeat(first, len(axes)), _SharedTimes(len(axes), len(first))
@@ -229,7 +229,7 @@ def _values(items: Sequence[_LongItem], spread: _RowLayout) -> RelationColumn:
 def _labels(
     ref_id: str, items: Sequence[_LongItem], taken: Sequence[str], spread: _RowLayout
 ) -> tuple[list[RelationColumn], tuple[str, ...]]:
-    """The columns of display names and labels, and what is to be told of those that had to be renamed."""
+    """Return the columns of display names and labels, and notices about renamed ones."""
     columns = []
     if any(item.display is not None for item in items):
         columns.append(_texts(DISPLAY, [item.display for item in items], spread))
@@ -241,12 +241,12 @@ def _labels(
     columns += [_texts(name, [labels.get(key) for labels in sets], spread) for key, name in zip(keys, names, strict=True)]
     renamed = [(key, name) for key, name in zip(keys, names, strict=True) if key != name]
     return columns, tuple(
-        [f"label {key} of {ref_id} is column {name} in the table, since there is a column {key}" for key, name in renamed]
+        [f"label {key} of {ref_id} is column {name} in the table, because there is a column {key}" for key, name in renamed]
     )
 
 
 def _texts(name: str, texts: Sequence[str | None], spread: _RowLayout) -> RelationColumn:
-    """A column of text, one for each item; None is null."""
+    """Return a column of text, one text for each item; None is null."""
     known = {text: number for number, text in enumerate(dict.fromkeys(text for text in texts if text is not None))}
     codes = np.array([0 if text is None else known[text] for text in texts], _code_type(len(known)))
     missing = np.array([text is None for text in texts], np.bool_)
@@ -261,7 +261,7 @@ def _code_type(count: int) -> type[np.signedinteger[Any]]:
 
 
 def _check_room(ref_id: str, items: Iterable[_LongItem], limits: Limits) -> None:
-    """Before anything is made: labels multiply, as each key is a column."""
+    """Raise TooLarge before anything is built: labels multiply, because each key is a column."""
     items = list(items)
     rows = sum(len(item.values) for item in items)
     keys = {key for item in items for key in item.labels.keys}

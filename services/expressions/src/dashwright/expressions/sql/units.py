@@ -1,4 +1,4 @@
-"""MySQL's units of time: what INTERVAL, EXTRACT and TIMESTAMPDIFF count."""
+"""MySQL's units of time, as in INTERVAL, EXTRACT and TIMESTAMPDIFF."""
 
 import re
 from collections.abc import Mapping
@@ -35,17 +35,20 @@ UNITS = frozenset(DATE_UNITS) | frozenset(TIME_UNITS)
 
 
 def unit_named(name: str) -> str:
-    """The unit of TIMESTAMPDIFF and its like, which may carry a prefix; an unknown one stays."""
+    """Return the unit of TIMESTAMPDIFF and similar functions without its prefix; an unknown one is unchanged."""
     return name.upper().removeprefix("SQL_TSI_")
 
 
 def is_of_dates(unit: str) -> bool:
-    """Whether a date stays a date when this is added."""
+    """Return whether a date remains a date if this unit is added."""
     return unit in DATE_UNITS or unit == "YEAR_MONTH"
 
 
 def interval(amount: exp.Expr, unit: str) -> exp.Expr | None:
-    """DuckDB's interval of so many units; None where the unit is unknown, or is of several parts and the amount is not a text."""
+    """Return DuckDB's interval of an amount of the unit.
+
+    It is None if the unit is unknown, or has several parts and the amount is not a text.
+    """
     if unit in COMPOUND:
         return _compound(amount, COMPOUND[unit]) if isinstance(amount, exp.Literal) else None
     if unit in DATE_UNITS:
@@ -68,7 +71,7 @@ def _times(whole: exp.Expr, each: int) -> exp.Expr:
 
 
 def _compound(amount: exp.Literal, units: tuple[str, ...]) -> exp.Expr:
-    """The numbers of the text belong to the last of the units; a minus in front is theirs all."""
+    """Return an interval of several units. The numbers of the text belong to the last units; a leading minus negates all."""
     written = str(amount.this)
     sign = -1 if written.lstrip().startswith("-") else 1
     numbers = re.findall(r"\d+", written)[: len(units)]

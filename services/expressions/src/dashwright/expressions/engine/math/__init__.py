@@ -1,1 +1,1 @@
-"""The expression kind ``math``: lexer, tree, parser, printer, and the evaluation over sets of values."""
+"""The expression type ``math``: lexer, tree, parser, printer, and the evaluation over sets of values."""

@@ -1,4 +1,4 @@
-"""The tree of a math expression. Nodes know where they began in the text; the place does not count when trees are compared."""
+"""The tree of a math expression. Nodes know their position in the text; comparisons of trees ignore it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Number:
+    """A literal number."""
+
     value: float
     position: int = field(default=0, compare=False)
 
@@ -20,6 +22,8 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """A call of a function."""
+
     function: str
     arguments: "tuple[Node, ...]"
     position: int = field(default=0, compare=False)
@@ -27,6 +31,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
+    """A unary operator with its operand."""
+
     symbol: str
     operand: "Node"
     position: int = field(default=0, compare=False)
@@ -34,7 +40,7 @@ class Unary:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """``position`` is that of the operator."""
+    """A binary operator with its operands; ``position`` is that of the operator."""
 
     symbol: str
     left: "Node"
@@ -46,10 +52,10 @@ Node = Number | Variable | Call | Unary | Binary
 
 
 def spine(node: Node) -> tuple[Node, list[Binary]]:
-    """The leftmost operand of a chain of binary operators, and the chain from the innermost operator outwards.
+    """Return the leftmost operand of a chain of binary operators, and the chain from the innermost operator outwards.
 
-    All operators associate to the left, so a long sum is deep on its left side only: who walks the spine in a loop and recurses into the
-    right sides alone never goes deeper than the parser's limit.
+    All operators associate to the left, so a long sum is deep on its left side only. Code that walks the spine in a
+    loop and recurses into right sides only never exceeds the parser's depth limit.
     """
     chain = []
     while isinstance(node, Binary):
@@ -59,7 +65,7 @@ def spine(node: Node) -> tuple[Node, list[Binary]]:
 
 
 def variables(node: Node) -> Iterator[Variable]:
-    """Every variable of the tree, in the order of the text."""
+    """Yield every variable of the tree, in the order of the text."""
     first, chain = spine(node)
     match first:
         case Variable():

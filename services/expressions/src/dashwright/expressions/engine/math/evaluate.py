@@ -1,4 +1,4 @@
-"""The kind ``math``: a parsed expression over the results of other queries."""
+"""The type ``math``: a parsed expression over the results of other queries."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ _SHOWN_DROPS = 5
 
 @dataclass(frozen=True, slots=True)
 class Math:
-    """``tree`` is checked whole, so evaluating it fails on limits only."""
+    """A parsed expression. The parser has checked all of it, so the evaluation fails on limits only."""
 
     stands_alone: ClassVar[bool] = False
 
@@ -29,23 +29,25 @@ class Math:
 
     @staticmethod
     def parsed(text: str, limits: Limits | None = None) -> "Math":
-        """Raises BadRequest, with the place of the fault, where the text is no expression."""
+        """Return the expression in ``text``. Raises BadRequest with the position of the fault."""
         limits = limits or Limits()
         return Math(parse(text, limits.expression_length, limits.expression_depth, limits.deadline))
 
     @property
     def inputs(self) -> tuple[str, ...]:
+        """The refIds of its variables, each once."""
         return tuple(dict.fromkeys(variable.ref_id for variable in variables(self.tree)))
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        with limits.memory.beside() as memory:
+        """Return the value of the expression, with warnings about items that found no partner."""
+        with limits.memory.extra() as memory:
             run = _Run(inputs, replace(limits, memory=memory))
             values = run.value(self.tree)
             return Outcome(values, run.warnings(), run.dropped())
 
 
 class _Run:
-    """One evaluation: collects what the unions drop on the way."""
+    """One evaluation, which collects the items that unions drop."""
 
     def __init__(self, inputs: Mapping[str, Values], limits: Limits) -> None:
         self._inputs = inputs
@@ -85,7 +87,7 @@ class _Run:
         return self._made(values, left, right)
 
     def _made(self, values: Values, *operands: Values) -> Values:
-        """Count a result on the way, and give up those that it was made of."""
+        """Count an intermediate result, and release the results that it was made of."""
         if any(values is operand for operand in operands):
             return values
         size = bytes_of(values)

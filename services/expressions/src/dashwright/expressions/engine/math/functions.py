@@ -1,6 +1,6 @@
-"""The functions of ``math``, one table row each: the parser, the evaluation and the documentation read it.
+"""The functions of ``math``, one table entry each; the parser, the evaluation and the documentation read the table.
 
-A null counts as NaN for every function but ``is_null`` and ``is_number``; that is what existing rules rely on.
+A null counts as NaN for every function but ``is_null`` and ``is_number``, because existing rules rely on that.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ NUMERIC = ("scalar", "numberSet", "seriesSet", "noData")
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
-    """``arity`` arguments of the kinds in ``accepts``; ``apply`` takes that many values. ``doc`` is one line for the reader."""
+    """A function of math expressions."""
 
     arity: int
-    accepts: tuple[str, ...]
-    apply: Callable[..., Values]
-    doc: str
+    accepts: tuple[str, ...]  #: The types of values that its arguments may have.
+    apply: Callable[..., Values]  #: Takes ``arity`` values.
+    doc: str  #: One line for the reference page.
 
 
 def _each(function: Callable[[Cells], Floats | Mask], doc: str) -> MathFunction:
-    """A function of one argument, cell by cell, that never gives null."""
+    """Return a function of one argument, cell by cell, that never returns null."""
 
     def apply_cells(cells: Cells) -> Cells:
         with np.errstate(all="ignore"):
@@ -38,14 +38,14 @@ def _constant(value: float | None, doc: str) -> MathFunction:
 
 
 def _round(cells: Cells) -> Floats:
-    # numpy's own rounding goes to even; adding 0.5 first would lift 0.49999999999999994 to 1.
+    # numpy rounds halves to even. Adding 0.5 before truncating would round 0.49999999999999994 up to 1.
     whole = np.trunc(cells.values)
     away: Floats = whole + np.copysign(np.abs(cells.values - whole) >= 0.5, cells.values)
     return away
 
 
-def _unless_null(cells: Cells, answer: Mask) -> Floats:
-    return np.where(cells.is_null(), np.nan, answer.astype(np.float64))
+def _unless_null(cells: Cells, truth: Mask) -> Floats:
+    return np.where(cells.is_null(), np.nan, truth.astype(np.float64))
 
 
 FUNCTIONS = {

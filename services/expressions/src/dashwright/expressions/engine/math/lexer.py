@@ -11,7 +11,11 @@ _CONTEXT = 40
 
 
 def fault(message: str, text: str, position: int) -> BadRequest:
-    """``details`` holds ``position`` (from 1) and ``caret``: the surrounding text above a line with a caret under the place."""
+    """Return the error of an expression that cannot be parsed.
+
+    Its ``details`` hold ``position`` (from 1) and ``caret``: the surrounding text above a line with a caret under the
+    place.
+    """
     start = max(0, position - _CONTEXT)
     line = "".join(" " if char.isspace() else char for char in text[start : position + _CONTEXT])
     caret = f"{line}\n{' ' * (position - start)}^"
@@ -26,6 +30,8 @@ _SHOWN = 10
 
 
 class TokenType(StrEnum):
+    """The type of a token."""
+
     OPERATOR = "op"
     NUMBER = "number"
     VARIABLE = "var"
@@ -39,14 +45,14 @@ class TokenType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """``text`` is as written; ``position`` counts characters from 0."""
+    """One token of an expression."""
 
     kind: TokenType
-    text: str
-    position: int
+    text: str  #: As written.
+    position: int  #: Characters before it.
 
     def __str__(self) -> str:
-        """As error messages show it: quoted, cut after ten characters."""
+        """Return the token as error messages show it: quoted, cut after ten characters."""
         if self.kind is TokenType.END:
             return "EOF"
         return f'"{self.text[:_SHOWN]}"' + ("..." if len(self.text) > _SHOWN else "")
@@ -60,6 +66,7 @@ _NUMBER_RUN = re.compile(r"[\w.]+")
 _WORD = re.compile(r"[^\W\d]\w*")
 _VARIABLE = re.compile(r"\$\w+")
 _BRACED = re.compile(r"\$\{([^{}]*)\}")
+#: What to write instead of a character.
 _ADVICE = {
     "=": "; write == to compare",
     "&": "; write && for and",
@@ -71,13 +78,12 @@ _ADVICE = {
     "[": "; a query is named such as $A or ${my query}",
     "{": "; a query is named such as $A or ${my query}",
 }
-"""What to write instead of a character."""
 
 _PUNCTUATION = {"(": TokenType.OPEN, ")": TokenType.CLOSE, ",": TokenType.COMMA}
 
 
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of ``text``, the last one of kind END. Raises BadRequest at the first character that fits nowhere."""
+    """Yield the tokens of ``text``, the last one of type END. Raises BadRequest at the first invalid character."""
     position = _skip(text, 0)
     while position < len(text):
         token = _token(text, position)
@@ -106,7 +112,7 @@ def _token(text: str, position: int) -> Token:
     if symbol := _SYMBOL.match(text, position):
         return Token(TokenType.OPERATOR, symbol.group(), position)
     if run := _SYMBOL_RUN.match(text, position):
-        raise fault(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is no operator')}", text, position)
+        raise fault(f"unexpected {run.group()} in input{_ADVICE.get(run.group()[0], '; it is not an operator')}", text, position)
     raise fault(f"invalid character: {char}{_ADVICE.get(char, '')}", text, position)
 
 

@@ -1,4 +1,4 @@
-"""A binary operator between two sets of values: the pairs of the union, computed a block at a time."""
+"""Binary operators between two sets of values: the pairs of the union, computed a block at a time."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,10 +31,10 @@ class UnpairedLabels:
 def combine(
     symbol: str, left: Values, right: Values, limits: Limits, names: Callable[[], tuple[str, str]]
 ) -> tuple[Values, UnpairedLabels]:
-    """``left symbol right``, and what was dropped. ``names`` gives the two operands as text, for errors.
+    """Return ``left symbol right`` and the labels of unpaired items. ``names`` returns both operands as text, for errors.
 
-    An empty set gives an empty set, of series where either side is; else NoData on either side gives NoData. Raises TooLarge over the
-    limits of memory and of series.
+    An empty set gives an empty set, of series if either side is series; else NoData on either side gives NoData. Raises
+    TooLarge over the limits of memory and of series.
     """
     if isinstance(left, Scalar) and not isinstance(right, NoData):
         return right.map(lambda cells: apply_binary(symbol, left.cells, cells)), UnpairedLabels()
@@ -65,7 +65,7 @@ def _labels_at(values: Sets, positions: Positions) -> tuple[Labels, ...]:
 
 
 def _guard(count: int, left: Sets, right: Sets, limits: Limits, names: Callable[[], tuple[str, str]]) -> None:
-    """Before any pair is made: a union may have as many as the product of its sides."""
+    """Raise TooLarge before any pair is made: a union may have as many pairs as the product of its sides."""
     advice = "give the queries labels that match, or reduce them first"
     if limits.math_bytes and _estimate(count, left, right) > limits.math_bytes:
         raise TooLarge(
@@ -77,7 +77,7 @@ def _guard(count: int, left: Sets, right: Sets, limits: Limits, names: Callable[
 
 
 def _estimate(count: int, left: Sets, right: Sets) -> int:
-    """Return the bytes of so many pairs."""
+    """Return the approximate bytes of ``count`` pairs."""
     points = left.longest if isinstance(left, Series) else right.longest if isinstance(right, Series) else 1
     return count * (points * _BYTES_PER_POINT + _BYTES_PER_PAIR)
 
@@ -105,7 +105,7 @@ def _paired(symbol: str, left: Sets, right: Sets, pairs: Pairs, deadline: Deadli
 
 
 def _regrouped(pairs: Pairs, group_of: Positions, compute: Callable[[int, Positions], Block], deadline: Deadline) -> Series:
-    """The pairs as series, one block for each group of pairs that share their axes."""
+    """Return the pairs as series, one block for each group of pairs that share their axes."""
     blocks, block_of, row_of = [], np.zeros(len(group_of), np.intp), np.arange(len(group_of), dtype=np.intp)
     for number, (group, members) in enumerate(_groups(group_of)):
         deadline.check()
@@ -132,7 +132,7 @@ def _both_series(symbol: str, left: Series, right: Series, pairs: Pairs) -> Call
         left_block, right_block = left.blocks[group // len(right.blocks)], right.blocks[group % len(right.blocks)]
         alignment = align(left_block.axis, right_block.axis)
         left_rows, right_rows = left.row_of[pairs.left[members]], right.row_of[pairs.right[members]]
-        # A row that meets all rows of the other side stays one: it is broadcast, not copied for each.
+        # A row that pairs with all rows of the other side is broadcast, not copied for each of them.
         if _is_one(right_rows):
             right_rows = right_rows[:1]
         elif _is_one(left_rows):
@@ -167,7 +167,7 @@ def _is_one(rows: Positions) -> bool:
 
 
 def _rows(cells: Cells, rows: Positions) -> Cells:
-    """The rows in the order given; without a copy where that is all of them as they are."""
+    """Return the rows in the given order, without a copy if that is all of them in their own order."""
     if len(rows) == len(cells.values) and (rows == np.arange(len(rows))).all():
         return cells
     return cells.at(rows)

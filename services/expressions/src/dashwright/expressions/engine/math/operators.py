@@ -1,7 +1,7 @@
 """The operators of ``math`` on whole arrays of cells.
 
-The order of the tests is the interface's: a null on either side gives null, then ``||`` and ``&&`` may decide by their left side alone,
-then NaN gives NaN (also where C's ``pow`` or a comparison would not), then the operator.
+The order of the tests is Grafana's: a null on either side gives null; then ``||`` and ``&&`` may be decided by their
+left side alone; then NaN gives NaN, even where C's ``pow`` or a comparison would not; then the operator applies.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,12 @@ Kernel = Callable[[Floats, Floats, Floats], object]
 
 @dataclass(frozen=True, slots=True)
 class BinaryOperator:
-    """``kernel`` writes the outcome of two broadcastable arrays to its third argument; a higher ``precedence`` binds tighter.
+    """A binary operator."""
 
-    ``keeps_nan``: NaN on either side always gives NaN, so that the slots of nulls need no care.
-    """
-
-    precedence: int
-    kernel: Kernel
-    doc: str
-    keeps_nan: bool = True
+    precedence: int  #: A higher one binds tighter.
+    kernel: Kernel  #: Writes the outcome of two broadcastable arrays to its third argument.
+    doc: str  #: One line for the reference page.
+    keeps_nan: bool = True  #: NaN on either side always gives NaN, so the slots of nulls need no extra step.
 
 
 def _nan_where_either(left: Floats, right: Floats, out: Floats) -> None:
@@ -78,7 +75,7 @@ UNARY: dict[str, Callable[[Floats, Floats], object]] = {"!": _not, "-": np.negat
 
 
 def apply_binary(symbol: str, left: Cells, right: Cells) -> Cells:
-    """The cells of ``left symbol right``, of the shape both broadcast to."""
+    """Return the cells of ``left symbol right``, of the shape both broadcast to."""
     shape = np.broadcast_shapes(left.values.shape, right.values.shape)
     out = np.empty(shape)
     operator = BINARY[symbol]
@@ -89,6 +86,7 @@ def apply_binary(symbol: str, left: Cells, right: Cells) -> Cells:
 
 
 def apply_unary(symbol: str, operand: Cells) -> Cells:
+    """Return the cells of ``symbol operand``."""
     out = np.empty(operand.values.shape)
     UNARY[symbol](operand.values, out)
     return Cells(out, operand.nulls)

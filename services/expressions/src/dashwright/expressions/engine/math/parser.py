@@ -1,6 +1,7 @@
-"""Tokens to a tree, checked whole: whatever parses has known functions with the right arguments.
+"""Tokens to a tree, fully checked: every parsed tree has known functions with the right arguments.
 
-Precedence, lowest first: ``||``, ``&&``, comparisons, ``+ -``, ``* / %``, ``**``, unary ``!`` and ``-``. Everything associates to the left.
+Precedence, lowest first: ``||``, ``&&``, comparisons, ``+ -``, ``* / %``, ``**``, unary ``!`` and ``-``. All operators
+associate to the left.
 """
 
 import math
@@ -16,17 +17,17 @@ from dashwright.expressions.engine.suggestion import suggestion
 _VALUE = "a value belongs here, such as 1, $A or abs($A)"
 _AFTER_A_VALUE = "an operator such as + or == belongs here, or the end"
 _WORDS = {"and": "&&", "or": "||", "not": "!", "AND": "&&", "OR": "||", "NOT": "!"}
-_OPERATORS = {word: f"write {symbol} instead" for word, symbol in _WORDS.items()} | {")": "there is no ( for it"}
+_OPERATORS = {word: f"write {symbol} instead" for word, symbol in _WORDS.items()} | {")": "it has no opening ("}
 _FUNCTIONS = {"isnan": "is_nan", "isinf": "is_inf", "isnull": "is_null", "ln": "log", "infinity": "inf", "int": "floor"}
 
+#: Tokens that are read between two checks of the deadline.
 _STRETCH = 500
-"""Tokens that are read between two looks at the deadline."""
 
 
 def parse(text: str, longest: int = EXPRESSION_LENGTH, deepest: int = EXPRESSION_DEPTH, deadline: Deadline | None = None) -> Node:
-    """The tree of ``text``, of at most ``longest`` characters and ``deepest`` levels.
+    """Return the tree of ``text``, of at most ``longest`` characters and ``deepest`` levels.
 
-    Raises BadRequest with the place of the fault (see ``faults``), and DeadlineExceeded.
+    Raises BadRequest with the position of the fault (see ``fault``), and DeadlineExceeded.
     """
     if len(text) > longest:
         message = f"the expression has {len(text)} characters, more than the {longest} allowed"
@@ -125,7 +126,7 @@ class _Parser:
         return Call(name.text, arguments, name.position)
 
     def _meant(self, name: Token) -> str:
-        """Return what to write instead of an unknown function: a word without arguments is probably a query."""
+        """Return what to write instead of an unknown function; a word without arguments is probably a query."""
         if name.text in _WORDS:
             return f"; write {_WORDS[name.text]} instead"
         if self._next.kind is not TokenType.OPEN and name.text.lower() not in FUNCTIONS:

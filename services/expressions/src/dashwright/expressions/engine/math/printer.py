@@ -1,4 +1,4 @@
-"""A tree back to text, with no more parentheses than needed: ``parse(text_of(tree)) == tree``."""
+"""A tree to text, with no more parentheses than needed: ``parse(text_of(tree)) == tree``."""
 
 import re
 
@@ -9,7 +9,7 @@ _PLAIN = re.compile(r"\w+")
 
 
 def text_of(node: Node) -> str:
-    """The expression in its usual spelling: spaces around binary operators, ``${…}`` only where a refId needs it."""
+    """Return the expression in its usual spelling: spaces around binary operators, ``${…}`` only if a refId needs it."""
     first, chain = spine(node)
     if not chain:
         return _operand(first)

@@ -1,11 +1,11 @@
-"""Bars by category, as tables of a text and numbers tell them; a row of numbers by itself is a bar each."""
+"""Bars by category, from tables of a text column and numbers; without text, a bar for each number."""
 
 from typing import Any, Final
 
 import numpy as np
 
+from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import FieldType, Frame
-from dashwright.expressions.pictures.dashboard import mapping_of
 from dashwright.expressions.pictures.kinds import vega
 from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.kinds.stat import numbers_of_panel
@@ -17,7 +17,7 @@ _SHOWN: Final = 40
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
-    """Raises Message where there are no numbers."""
+    """Return the bars. Raises NothingToDraw if there are no numbers."""
     rows, found = _rows(sheet)
     if not rows:
         raise NothingToDraw("No data")
@@ -48,18 +48,18 @@ def _rows(sheet: Sheet) -> tuple[list[dict[str, Any]], list[PlotSeries]]:
         if rows := _table(frame):
             series = {row["s"]: PlotSeries(row["s"], None, np.zeros(0)) for row in rows}
             return rows, list(series.values())
-    numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))
-    told = [{"c": shown_name(item.style, item.series), "v": item.value, "s": "value"} for item in numbers if item.value is not None]
-    return told, [PlotSeries("value", None, np.zeros(0))]
+    numbers = numbers_of_panel(sheet, object_of(sheet.panel.options.get("reduceOptions")))
+    values = [{"c": shown_name(item.style, item.series), "v": item.value, "s": "value"} for item in numbers if item.value is not None]
+    return values, [PlotSeries("value", None, np.zeros(0))]
 
 
 def _table(frame: Frame) -> list[dict[str, Any]]:
     category = next((field for field in frame.fields if field.type is FieldType.STRING), None)
     if category is None:
         return []
-    told = []
+    values = []
     for field in frame.fields:
         if field.type.is_numeric:
             for name, value in list(zip(category.values, numbers_of(field).tolist(), strict=True))[:_MOST_BARS]:
-                told.append({"c": str(name)[:_SHOWN], "v": None if value != value else value, "s": field.name})
-    return told
+                values.append({"c": str(name)[:_SHOWN], "v": None if value != value else value, "s": field.name})
+    return values

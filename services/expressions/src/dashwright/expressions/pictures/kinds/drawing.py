@@ -1,4 +1,4 @@
-"""What a kind of panel is given, and what it makes of that."""
+"""Input and output of every kind of panel."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from dashwright.expressions.pictures.theme import Theme
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A panel with its data, ``width`` by ``height`` pixels to draw it on; ``start`` and ``end`` in milliseconds since 1970."""
+    """A panel with its data and the area to draw on."""
 
     panel: Panel
     frames: Sequence[Frame]
-    width: float
-    height: float
+    width: float  #: In pixels.
+    height: float  #: In pixels.
     theme: Theme
-    start: float
-    end: float
+    start: float  #: In milliseconds since 1970.
+    end: float  #: In milliseconds since 1970.
 
 
 @dataclass(frozen=True, slots=True)
 class PanelDrawing:
-    """SVG, or a Vega-Lite spec that is to become SVG of the size of the sheet."""
+    """SVG, or a Vega-Lite spec that becomes SVG of the size of the sheet."""
 
     parts: Sequence[str] = ()
     chart: Mapping[str, Any] | None = None
@@ -32,7 +32,7 @@ class PanelDrawing:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A part of a sheet that holds one of several values."""
+    """A part of a sheet for one of several values."""
 
     x: float
     y: float
@@ -41,7 +41,7 @@ class Cell:
 
 
 class NothingToDraw(Exception):
-    """There is nothing to draw; ``words`` say why."""
+    """There is nothing to draw; ``words`` say why, and ``is_fault`` marks an error."""
 
     def __init__(self, words: str, *, is_fault: bool = False) -> None:
         super().__init__(words)

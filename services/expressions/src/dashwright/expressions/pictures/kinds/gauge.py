@@ -1,10 +1,10 @@
-"""Numbers between two ends: as a half circle, or as bars beside one another."""
+"""Numbers between two ends: as half circles, or as bars next to one another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dashwright.expressions.pictures.dashboard import mapping_of, text_of
+from dashwright.common.json_shapes import object_of, text_of
 from dashwright.expressions.pictures.kinds.drawing import Cell, NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.kinds.stat import PanelNumber, cells, fitting, numbers_of_panel
 from dashwright.expressions.pictures.style import shown_name
@@ -17,8 +17,8 @@ _LOWEST_ROW: Final = 14
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
-    """Half circles."""
-    numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))[:_MOST_GAUGES]
+    """Return half circles. Raises NothingToDraw."""
+    numbers = numbers_of_panel(sheet, object_of(sheet.panel.options.get("reduceOptions")))[:_MOST_GAUGES]
     if not numbers:
         raise NothingToDraw("No data")
     parts: list[str] = []
@@ -28,22 +28,22 @@ def draw(sheet: Sheet) -> PanelDrawing:
 
 
 def draw_bars(sheet: Sheet) -> PanelDrawing:
-    """A bar for each number, from the least to the most that any may be."""
-    numbers = numbers_of_panel(sheet, mapping_of(sheet.panel.options.get("reduceOptions")))
+    """Return a bar for each number. Raises NothingToDraw."""
+    numbers = numbers_of_panel(sheet, object_of(sheet.panel.options.get("reduceOptions")))
     if not numbers:
         raise NothingToDraw("No data")
     numbers = numbers[: min(_MOST_BARS, max(1, int(sheet.height // _LOWEST_ROW)))]
     height = min(sheet.height / len(numbers), 48)
     words = [number.style.text(number.value) for number in numbers]
     parts: list[str] = []
-    for row, (number, told) in enumerate(zip(numbers, words, strict=True)):
+    for row, (number, shown) in enumerate(zip(numbers, words, strict=True)):
         cell = Cell(4, row * height, sheet.width - 8, height)
-        parts += _bar(sheet, number, told, cell, _Columns.of(words, cell), _ends(number, numbers))
+        parts += _bar(sheet, number, shown, cell, _Columns.of(words, cell), _ends(number, numbers))
     return PanelDrawing(parts)
 
 
 def _ends(number: PanelNumber, among: list[PanelNumber]) -> tuple[float, float]:
-    """The least and the most: as configured, else of all the numbers, and for percentages 0 and 100."""
+    """Return the least and the most: as configured, else of all numbers, and for percentages 0 and 100."""
     values = [each.value for each in among if each.value is not None]
     unit = number.style.configured.get("unit")
     usual = 100.0 if unit == "percent" else 1.0 if unit == "percentunit" else max([*values, 0.0]) if len(among) > 1 else 100.0
@@ -82,7 +82,7 @@ def _gauge(sheet: Sheet, number: PanelNumber, cell: Cell, *, is_named: bool) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Of all bars alike: the size of letters, and how wide names and values are."""
+    """The size of letters and the widths of names and values, equal for all bars."""
 
     size: float
     left: float

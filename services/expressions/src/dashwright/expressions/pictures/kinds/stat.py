@@ -1,4 +1,4 @@
-"""Single numbers, large, with their series small behind them."""
+"""Single large numbers, with their series as a small line behind them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dashwright.expressions.pictures.dashboard import mapping_of, text_of
+from dashwright.common.json_shapes import object_of, text_of
 from dashwright.expressions.pictures.kinds.drawing import Cell, NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.series import PlotSeries, reduced, series_of, thinned
 from dashwright.expressions.pictures.style import Style, shown_name, style_of
@@ -21,7 +21,7 @@ _SMALLEST: Final = 9.0
 
 @dataclass(frozen=True, slots=True)
 class PanelNumber:
-    """One number of a panel, the series that it comes from, and how it is shown."""
+    """A number of a panel, the series that it comes from, and its style."""
 
     value: float | None
     series: PlotSeries
@@ -29,7 +29,7 @@ class PanelNumber:
 
 
 def numbers_of_panel(sheet: Sheet, reducing: Mapping[str, Any]) -> list[PanelNumber]:
-    """A number for each series; where ``reducing`` says ``values``, one for each row."""
+    """Return a number for each series, or for each row if ``reducing`` has ``values``."""
     calculations = reducing.get("calcs")
     calculation = text_of(calculations[0]) if isinstance(calculations, list) and calculations else "lastNotNull"
     found = []
@@ -44,8 +44,9 @@ def numbers_of_panel(sheet: Sheet, reducing: Mapping[str, Any]) -> list[PanelNum
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
+    """Return the numbers in cells. Raises NothingToDraw."""
     options = sheet.panel.options
-    numbers = numbers_of_panel(sheet, mapping_of(options.get("reduceOptions")))[:_MOST_SHOWN]
+    numbers = numbers_of_panel(sheet, object_of(options.get("reduceOptions")))[:_MOST_SHOWN]
     if not numbers:
         style = style_of(sheet.panel, sheet.theme)
         numbers = [PanelNumber(None, PlotSeries("", None, np.zeros(0)), style)]
@@ -58,7 +59,7 @@ def draw(sheet: Sheet) -> PanelDrawing:
 
 
 def cells(sheet: Sheet, count: int, orientation: str) -> list[Cell]:
-    """Parts of a sheet of about the same size. Raises Message where they would be too small."""
+    """Return parts of a sheet of about the same size. Raises NothingToDraw if they would be too small."""
     if orientation == "horizontal":
         columns = 1
     elif orientation == "vertical":
@@ -95,12 +96,12 @@ def _one(sheet: Sheet, number: PanelNumber, cell: Cell, *, is_named: bool, optio
 
 
 def fitting(words: str, width: float, height: float) -> float:
-    """The size of letters in which a text fills a place."""
+    """Return the size of letters at which a text fills a place."""
     return max(_SMALLEST, min(_LARGEST, height, width / max(width_of(words, 1) * 1.08, 0.1)))
 
 
 def _sparkline(series: PlotSeries, cell: Cell, colour: str) -> list[str]:
-    """The series in the lower third of a cell, in pieces where it has gaps."""
+    """Return the series in the lower third of a cell, in pieces where it has gaps."""
     series = thinned(series, max(2, int(cell.width)))
     held = ~np.isnan(series.values)
     if series.times is None or held.sum() < 2:

@@ -18,6 +18,7 @@ _MOST_COLUMNS: Final = 20
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
+    """Return the table. Raises NothingToDraw."""
     frames = [frame for frame in sheet.frames if frame.fields]
     if not frames:
         raise NothingToDraw("No data")
@@ -29,8 +30,8 @@ def draw(sheet: Sheet) -> PanelDrawing:
     cells = [[_words(column, row, style) for row in range(min(shown, len(column)))] for column, style in zip(columns, styles, strict=True)]
     names = [shown_name(style, PlotSeries(column.name, None, np.zeros(0))) for column, style in zip(columns, styles, strict=True)]
     parts, x = [line([(4, _ROW), (sheet.width - 4, _ROW)], sheet.theme.border)], 8.0
-    for column, name, told, width in zip(columns, names, cells, _widths(names, cells, sheet.width - 16), strict=True):
-        parts += _column(sheet, column, name, told, x, width)
+    for column, name, texts, width in zip(columns, names, cells, _widths(names, cells, sheet.width - 16), strict=True):
+        parts += _column(sheet, column, name, texts, x, width)
         x += width
     if shown < rows:
         words = f"{rows - shown} more rows"
@@ -39,7 +40,7 @@ def draw(sheet: Sheet) -> PanelDrawing:
 
 
 def _joined(frames: list[Frame]) -> list[Field]:
-    """The columns of one table; of several that have a time, a row each with what tells them apart and the last value."""
+    """Return the columns of one table; of several frames, a row each with the labels and the last value."""
     if len(frames) == 1:
         return list(frames[0].fields)
     fields = [frame.fields[-1] for frame in frames if frame.rows]
@@ -68,20 +69,20 @@ def _words(column: Field, row: int, style: Style) -> str:
 
 
 def _widths(names: list[str], cells: list[list[str]], room: float) -> list[float]:
-    """By what stands in the columns, together as wide as there is room."""
+    """Return the widths of columns by their content, scaled to the room."""
     wanted = [
-        max([_NARROWEST, *(width_of(words, _SIZE) + 16 for words in (name, *told[:50]))]) for name, told in zip(names, cells, strict=True)
+        max([_NARROWEST, *(width_of(words, _SIZE) + 16 for words in (name, *texts[:50]))]) for name, texts in zip(names, cells, strict=True)
     ]
     return [width * room / sum(wanted) for width in wanted]
 
 
 def _column(sheet: Sheet, column: Field, name: str, cells: list[str], x: float, width: float) -> list[str]:
     anchor, at = ("end", x + width - 8) if column.type.is_numeric else ("start", x)
-    told: list[str] = []
+    texts: list[str] = []
     for row, words in enumerate([name, *cells]):
         colour = sheet.theme.muted if row == 0 else sheet.theme.text
         shown = shortened(words, _SIZE, width - 8)
-        told.append(
+        texts.append(
             text(shown, at, row * _ROW + 16, size=_SIZE, colour=colour, anchor="end" if anchor == "end" else "start", bold=row == 0)
         )
-    return told
+    return texts

@@ -1,4 +1,4 @@
-"""Series over time: lines, areas, bars or points, thresholds behind them, and gaps where there is nothing."""
+"""Series over time: lines, areas, bars or points, thresholds behind them, and gaps where values are missing."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from dashwright.expressions.pictures.dashboard import number_of, text_of
+from dashwright.common.json_shapes import text_of
+from dashwright.expressions.pictures.dashboard import number_of
 from dashwright.expressions.pictures.kinds import vega
 from dashwright.expressions.pictures.kinds.drawing import NothingToDraw, PanelDrawing, Sheet
 from dashwright.expressions.pictures.series import PlotSeries, points_for, series_of, thinned
@@ -19,7 +20,7 @@ _DAY: Final = 86_400_000.0
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
-    """Raises Message where no answer has a time."""
+    """Return the chart. Raises NothingToDraw if no result has a time."""
     found = [series for series in series_of(sheet.frames) if series.times is not None]
     if not found:
         raise NothingToDraw("No data" if not sheet.frames else "No time in the data")
@@ -52,7 +53,7 @@ def _x(sheet: Sheet) -> dict[str, Any]:
 
 
 def _y(style: Style, found: Sequence[PlotSeries], *, stacked: bool, sheet: Sheet) -> tuple[dict[str, Any], tuple[float, float]]:
-    """The axis, and the bounds of what it shows as far as they are known."""
+    """Return the axis, and the bounds of what it shows as far as they are known."""
     lows = [float(each.values[~_nan(each)].min()) for each in found if not _nan(each).all()]
     highs = [float(each.values[~_nan(each)].max()) for each in found if not _nan(each).all()]
     low, high = (sum(min(each, 0) for each in lows), sum(highs)) if stacked else (min(lows, default=0), max(highs, default=1))
@@ -82,7 +83,7 @@ def _nan(series: PlotSeries) -> Any:
 
 
 def _lonely(found: Sequence[PlotSeries], names: Sequence[str]) -> list[dict[str, Any]]:
-    """Values without a neighbour, of which a line shows nothing."""
+    """Return values without a neighbour, of which a line shows nothing."""
     rows = []
     for series, name in zip(found, names, strict=True):
         assert series.times is not None
@@ -114,7 +115,7 @@ def _lines(
 
 
 def _mark(style: Style, *, stacked: bool, room: float) -> dict[str, Any]:
-    """``room``: the pixels that there are for a point."""
+    """Return the mark of the series; ``room`` is the pixels for a point."""
     custom = style.custom
     width = min(max(number_of(custom.get("lineWidth")) or 1.5, 0.5), 10)
     fill = min(max((number_of(custom.get("fillOpacity")) or 0) / 100, 0), 1)
@@ -134,7 +135,7 @@ def _mark(style: Style, *, stacked: bool, room: float) -> dict[str, Any]:
 
 
 def _thresholds(style: Style, bounds: tuple[float, float], y: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Areas between the thresholds, and lines at them, as far as they lie within the bounds."""
+    """Return areas between the thresholds, and lines at them, within the bounds."""
     mode = style.custom_kind("thresholdsStyle", "mode")
     low, high = bounds
     steps = style.thresholds(least=low, most=high) if mode and mode != "off" else []

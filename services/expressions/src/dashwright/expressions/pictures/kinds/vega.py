@@ -1,4 +1,4 @@
-"""What all charts drawn by Vega-Lite have in common. Whatever a user wrote stands in ``values`` or in a list of names, nowhere else."""
+"""Common parts of charts drawn by Vega-Lite. Text of users is in ``values`` or in a list of names, nowhere else."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -15,6 +15,7 @@ _LONGEST_LABEL: Final = 320
 
 
 def chart(sheet: Sheet, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the spec of a chart with layers."""
     theme = sheet.theme
     return {
         "$schema": SCHEMA,
@@ -43,7 +44,7 @@ def chart(sheet: Sheet, layers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def colours(sheet: Sheet, names: Sequence[str], codes: Sequence[str], *, as_lines: bool = True) -> dict[str, Any]:
-    """The encoding of series by colour, with a legend below or beside where there is room for one."""
+    """Return the encoding of series by colour, with a legend if there is room for one."""
     return {
         "field": "s",
         "type": "nominal",
@@ -53,19 +54,19 @@ def colours(sheet: Sheet, names: Sequence[str], codes: Sequence[str], *, as_line
 
 
 def _legend(sheet: Sheet, names: Sequence[str], symbol: str) -> dict[str, Any] | None:
-    told = sheet.panel.options.get("legend")
-    told = told if isinstance(told, dict) else {}
-    if told.get("showLegend") is False or told.get("displayMode") == "hidden" or sheet.height < 110 or sheet.width < 160:
+    legend = sheet.panel.options.get("legend")
+    legend = legend if isinstance(legend, dict) else {}
+    if legend.get("showLegend") is False or legend.get("displayMode") == "hidden" or sheet.height < 110 or sheet.width < 160:
         return None
-    beside = told.get("placement") == "right" and sheet.width > 360
-    room = sheet.width * 0.35 if beside else sheet.width - 60
+    on_the_right = legend.get("placement") == "right" and sheet.width > 360
+    room = sheet.width * 0.35 if on_the_right else sheet.width - 60
     most = min(_LONGEST_LABEL, room - _SYMBOL)
     widest = min(max(width_of(name, _LEGEND_SIZE) for name in names), most)
-    columns = 1 if beside else max(1, min(len(names), int(room // (widest + _SYMBOL))))
-    rows = int((sheet.height - 30 if beside else sheet.height * 0.34) // _ROW)
+    columns = 1 if on_the_right else max(1, min(len(names), int(room // (widest + _SYMBOL))))
+    rows = int((sheet.height - 30 if on_the_right else sheet.height * 0.34) // _ROW)
     return {
-        "orient": "right" if beside else "bottom",
-        "direction": "vertical" if beside else "horizontal",
+        "orient": "right" if on_the_right else "bottom",
+        "direction": "vertical" if on_the_right else "horizontal",
         "columns": columns,
         "labelLimit": int(widest) + 8,
         "symbolLimit": max(1, rows) * columns,

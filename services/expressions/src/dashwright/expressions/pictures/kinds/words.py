@@ -1,10 +1,10 @@
-"""Text panels, as plain text: marks of Markdown and elements of HTML are left out, not obeyed."""
+"""Text panels as plain text: Markdown marks and HTML elements are removed, not interpreted."""
 
 import html
 import re
 from typing import Final
 
-from dashwright.expressions.pictures.dashboard import text_of
+from dashwright.common.json_shapes import text_of
 from dashwright.expressions.pictures.kinds.drawing import PanelDrawing, Sheet
 from dashwright.expressions.pictures.svg import shortened, text, wrapped
 
@@ -17,6 +17,7 @@ _BULLET: Final = re.compile(r"[-*+] ")
 
 
 def draw(sheet: Sheet) -> PanelDrawing:
+    """Return the text in lines."""
     parts: list[str] = []
     y = 4.0
     for given in text_of(sheet.panel.options.get("content"))[:_LONGEST].split("\n"):
@@ -32,7 +33,7 @@ def draw(sheet: Sheet) -> PanelDrawing:
 
 
 def message(sheet: Sheet, words: str, colour: str) -> PanelDrawing:
-    """A few words in the middle of the sheet: that there is nothing, or what is wrong."""
+    """Return a few words in the middle of the sheet: that there is no data, or what is wrong."""
     size = 13.0 if sheet.height > 40 else 10.0
     lines = wrapped(words, size, sheet.width - 24, max(1, int(sheet.height // (size * 1.5))))
     top = sheet.height / 2 - (len(lines) - 1) * size * 0.7 + size * 0.36

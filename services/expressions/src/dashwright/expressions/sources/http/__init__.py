@@ -1,1 +1,1 @@
-"""Asking data sources over HTTP: one session for all of them, with their credentials, and only where the setting lets it reach."""
+"""Queries over HTTP: one session for all data sources, their credentials, and connections to allowed hosts only."""

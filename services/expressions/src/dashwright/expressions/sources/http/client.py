@@ -1,4 +1,4 @@
-"""One HTTP session for all data sources of a worker. Connects to addresses that were judged, and reads no more than it may."""
+"""One HTTP session for all data sources of a worker. It connects to checked addresses only, and reads bounded bodies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +23,8 @@ _ALL_CONNECTIONS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
+    """The status and the body of a response."""
+
     status: int
     body: bytes
 
@@ -36,7 +38,10 @@ class _HttpRequest:
 
 
 class HttpClient:
-    """``connections``: to one host at once. What comes beyond waits for one within its time."""
+    """Sends queries to data sources, over at most ``connections`` to one host.
+
+    Further requests wait for a connection within their time.
+    """
 
     def __init__(self, reach: Reach, *, connections: int) -> None:
         self._reach = reach
@@ -45,14 +50,16 @@ class HttpClient:
         self._opened: aiohttp.ClientSession | None = None
 
     async def close(self) -> None:
+        """Close all connections."""
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
 
     async def ask(self, record: SourceRecord, method: str, path: str, parameters: Mapping[str, str], limits: Limits) -> HttpResponse:
-        """``parameters`` go into the address, or, with POST, into a form. A query has no effect, so it may be sent twice.
+        """Return the response to a request. ``parameters`` go into the address or, with POST, into a form.
 
-        Raises BadRequest where the data source is set up wrongly or may not be reached, SourceFailed where it does not answer, TooLarge.
+        A query has no effect, so it may be sent twice. Raises BadRequest if the data source is configured wrongly or
+        must not be reached, SourceFailed if it does not respond, TooLarge.
         """
         access = self._accesses.of(record)
         url = address_of(record, path)
@@ -67,12 +74,12 @@ class HttpClient:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        """Opened when it is first needed, on the loop that needs it."""
+        # Created on first use, because it belongs to the running event loop.
         if self._opened is None:
             connector = aiohttp.TCPConnector(limit=_ALL_CONNECTIONS, limit_per_host=self._connections)
             self._opened = aiohttp.ClientSession(
                 connector=connector,
-                # Cookies of one data source are nothing for another.
+                # Cookies of one data source must not reach another.
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
                 headers={"Accept-Encoding": "gzip, deflate", "User-Agent": "dashwright"},
@@ -80,12 +87,12 @@ class HttpClient:
         return self._opened
 
     async def _sent(self, wanted: _HttpRequest, limits: Limits) -> HttpResponse | _HttpRequest:
-        """The answer, or where the data source sends us instead."""
+        """Return the response, or the request that a redirect asks for."""
         url = wanted.url
         assert url.host is not None
         assert url.port is not None
         addresses = await self._reach.resolve(url.host, url.port, encrypted=url.scheme == "https")
-        # The library repeats a GET itself where a kept connection was closed just then.
+        # aiohttp repeats a GET by itself if a kept connection was closed just then.
         attempts = addresses if wanted.method == "GET" else [*addresses, addresses[-1]]
         for number, address in enumerate(attempts, 1):
             try:
@@ -97,9 +104,11 @@ class HttpClient:
                 ) from error
             except (aiohttp.ClientConnectionError, ConnectionError, TimeoutError) as error:
                 if number == len(attempts):
-                    raise SourceFailed(f"{_place(url)} did not answer: {_reason(error)}; check the address, and that it serves") from error
+                    raise SourceFailed(
+                        f"{_place(url)} did not respond: {_reason(error)}; check the address, and that the server runs"
+                    ) from error
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError) as error:
-                raise SourceFailed(f"{_place(url)} answered no HTTP that can be read, or broke off: {_reason(error)}") from error
+                raise SourceFailed(f"{_place(url)} sent an invalid or incomplete HTTP response: {_reason(error)}") from error
         raise AssertionError("there is at least one attempt")
 
     async def _exchange(self, wanted: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
@@ -108,7 +117,7 @@ class HttpClient:
         host = url.host_port_subcomponent or ""
         async with self._session.request(
             wanted.method,
-            # The address that was judged, under the name that was asked for.
+            # Connecting to the checked address: resolving the name again could lead elsewhere (DNS rebinding).
             url.with_host(str(address)),
             headers={**access.headers, "Host": host},
             data=wanted.form,
@@ -132,14 +141,14 @@ class HttpClient:
             await self._reach.resolve(target.host or "", target.port or 0, encrypted=target.scheme == "https")
         except DashwrightError as error:
             raise SourceFailed(f"{_place(wanted.url)} redirects to {_place(target)}: {error.message}") from error
-        # Credentials are for the data source on record, and for nobody it names.
+        # Credentials are for the data source on record, not for other hosts that it redirects to.
         access = wanted.access if target.origin() == wanted.url.origin() else HttpCredentials()
         seen = response.status == _SEE_OTHER
         return _HttpRequest("GET" if seen else wanted.method, target.with_user(None), None if seen else wanted.form, access)
 
 
 async def _read(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
-    """The body, unpacked. A packed one counts by what comes out of it."""
+    """Return the decompressed body. Raises TooLarge by its decompressed size."""
     body = bytearray()
     while piece := await response.content.readany():
         limits.memory.take(len(piece))
@@ -148,7 +157,7 @@ async def _read(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
             response.close()
             raise limits.refusal(
                 "source_bytes",
-                f"the data source's answer has more than {limits.source_bytes} bytes",
+                f"the data source's response has more than {limits.source_bytes} bytes",
                 "ask for fewer series or less time",
             )
         limits.deadline.check()
@@ -156,12 +165,12 @@ async def _read(response: aiohttp.ClientResponse, limits: Limits) -> bytes:
 
 
 def _place(url: URL) -> str:
-    """An address without what may be secret in it."""
+    """Return an address without parts that may be secret."""
     return f"{url.scheme}://{url.host_port_subcomponent}"
 
 
 def _reason(error: BaseException) -> str:
-    """What went wrong, in the words of the system where it has some."""
+    """Return the reason of an error, in the words of the system if it has some."""
     cause = getattr(error, "os_error", error)
-    told = getattr(cause, "strerror", None) or str(cause) or type(error).__name__
-    return told[:200]
+    reason: str = getattr(cause, "strerror", None) or str(cause) or type(error).__name__
+    return reason[:200]

@@ -1,4 +1,4 @@
-"""How a data source on record lets us in: its address, headers and TLS."""
+"""Address, headers and TLS of a data source on record."""
 
 import base64
 import re
@@ -17,29 +17,32 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.models.data_sources import SourceRecord
 
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+#: Headers that describe how a message is transferred; a data source must not change them.
 _OURS: Final = frozenset({"host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect"})
-"""Headers that say how a message travels, which is not for a data source to change."""
 
 _CONTEXTS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class HttpCredentials:
-    """``server_name``: whom the certificate must name, where that is not the host of the address."""
+    """Headers and TLS of requests to a data source."""
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     tls: ssl.SSLContext | None = None
-    server_name: str = ""
+    server_name: str = ""  #: The name that the certificate must have, if it is not the host of the address.
 
 
 class CredentialsCache:
-    """Credentials of records, the latest kept: reading certificates takes time, and connections are shared by the TLS they use."""
+    """Credentials of the most recent records.
+
+    Reading certificates takes time, and connections are reused only with the same TLS context.
+    """
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[int, int, int], HttpCredentials] = OrderedDict()
 
     def of(self, record: SourceRecord) -> HttpCredentials:
-        """Raises BadRequest for what cannot be used. No text of an error has a secret in it."""
+        """Return the credentials of a record. Raises BadRequest, without any secret in its text, if they are invalid."""
         key = record.org_id, record.id, record.version
         access = self._known.pop(key, None) or HttpCredentials(
             _headers(record), _tls(record), str(record.json_data.get("serverName") or "")
@@ -51,7 +54,7 @@ class CredentialsCache:
 
 
 def address_of(record: SourceRecord, path: str) -> URL:
-    """The address of ``path`` below that of the data source, with the parameters that its address and record give. Raises BadRequest."""
+    """Return the address of ``path`` below that of the data source, with its extra parameters. Raises BadRequest."""
     url = _url(record)
     extra = parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)
     query = [*url.query.items(), *extra]
@@ -80,7 +83,7 @@ def _headers(record: SourceRecord) -> dict[str, str]:
     while (name := record.json_data.get(f"httpHeaderName{number}")) is not None:
         value = record.secrets.get(f"httpHeaderValue{number}", "").strip()
         if not isinstance(name, str) or not _TOKEN.fullmatch(name) or name.lower() in _OURS:
-            raise _unusable(record, f"httpHeaderName{number} names no header that can be set")
+            raise _unusable(record, f"httpHeaderName{number} is not a header that can be set")
         if any(ord(character) < ord(" ") or ord(character) > 0xFF or ord(character) == 0x7F for character in value):
             raise _unusable(record, f"httpHeaderValue{number} holds characters that no header can hold")
         headers[name] = value
@@ -113,12 +116,13 @@ def _given(options: Mapping[str, Any], switch: str, secrets: Mapping[str, str], 
 
 
 def _load(context: ssl.SSLContext, certificate: str, key: str) -> None:
-    """The library reads a key from a file only: one that nobody else can open, and that is gone right after."""
+    """Load the certificate and its key."""
+    # The library reads keys from files only: this one is readable by its owner only, and deleted right after.
     with TemporaryDirectory(prefix="dashwright-tls-") as folder:
         pair = Path(folder, "pair.pem")
         pair.touch(0o600)
         pair.write_text(f"{certificate}\n{key}\n")
-        # An encrypted key would be asked for at the terminal otherwise.
+        # Without a password OpenSSL would prompt for that of an encrypted key at the terminal.
         context.load_cert_chain(pair, password="")
 
 

@@ -1,5 +1,5 @@
-"""The data source PostgreSQL: one statement that only reads, asked as a role that may only read, answered as a frame.
+"""The data source PostgreSQL: one read-only statement, run by a role that may only read, as a frame.
 
-What may live here: the words a statement may hold beside SQL (macros), who may ask (guard), connections, and columns as frames. This is
-the only room of the service that imports asyncpg.
+It holds the macros of statements, the checks of statement and role (guard), connections, and columns as frames. No
+other package of the service imports asyncpg.
 """

@@ -1,4 +1,4 @@
-"""Where a data source lies and how it is encrypted, as its record says. Raises BadRequest for a record that cannot be used."""
+"""Address and TLS of a PostgreSQL data source, from its record. Raises BadRequest for an unusable record."""
 
 import ssl
 import tempfile
@@ -17,26 +17,28 @@ _FILES = {"sslRootCertFile": "tlsCACert", "sslCertFile": "tlsClientCert", "sslKe
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """``tls`` is None where the connection is not encrypted."""
+    """The address of a server and the credentials for it."""
 
     host: str
     port: int
     user: str
     database: str
     password: str = field(repr=False)
-    tls: ssl.SSLContext | None = None
+    tls: ssl.SSLContext | None = None  #: None for an unencrypted connection.
 
 
 class _NamedContext(ssl.SSLContext):
-    """Verifies against ``name``, whatever address the connection goes to: the name was resolved and judged before."""
+    """Verifies certificates against ``name``, because connections go to an address that was resolved before."""
 
     name: str
 
     def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        """Return the TLS object for ``name``, whatever host is given."""
         return super().wrap_bio(*arguments, **{**options, "server_hostname": self.name})
 
 
 def address_of(record: SourceRecord) -> Address:
+    """Return the address in a record. Raises BadRequest."""
     host, port = _place(record.url)
     if not record.user:
         raise BadRequest("the data source names no user; set user to a role that may only read")
@@ -47,7 +49,7 @@ def address_of(record: SourceRecord) -> Address:
 def _place(url: str) -> tuple[str, int]:
     text = url.strip()
     try:
-        # What is not plainly a host and a port must not become one by some reading of it.
+        # Texts with other characters are refused: parsers disagree on their host.
         split = urlsplit(f"//{text}")
         host, port = split.hostname or "", split.port
         plain = NO_PLACE.isdisjoint(text)
@@ -56,7 +58,7 @@ def _place(url: str) -> tuple[str, int]:
     if not host or not plain:
         raise BadRequest(
             "the address of the data source is not host:port, such as db.example.com:5432 or [2001:db8::1]:5432 "
-            "(sockets, paths and whole URLs are not taken)"
+            "(sockets, paths and whole URLs are not supported)"
         )
     return host, port or _PORT
 
@@ -82,7 +84,7 @@ def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext
     context = _NamedContext(ssl.PROTOCOL_TLS_CLIENT)
     context.name = host
     context.check_hostname = mode == "verify-full"
-    # As in libpq, an authority that is given is asked also where the mode does not demand it.
+    # As in libpq, a given authority is verified even if the mode does not require it.
     if mode == "require" and not authority:
         context.verify_mode = ssl.CERT_NONE
     try:
@@ -91,7 +93,7 @@ def _context(mode: str, secrets: Mapping[str, str], host: str) -> ssl.SSLContext
         else:
             context.load_default_certs()
     except (ssl.SSLError, ValueError) as error:
-        raise BadRequest("tlsCACert is no certificate in PEM form; paste the whole file, with its BEGIN and END lines") from error
+        raise BadRequest("tlsCACert is not a certificate in PEM form; paste the whole file, with its BEGIN and END lines") from error
     _load_client(context, secrets.get("tlsClientCert", ""), secrets.get("tlsClientKey", ""))
     return context
 
@@ -101,7 +103,7 @@ def _load_client(context: ssl.SSLContext, certificate: str, key: str) -> None:
         raise BadRequest("tlsClientCert and tlsClientKey go together; give both or neither")
     if not certificate:
         return
-    # The standard library reads them from files only. Nobody else may read this one, and it is gone at once.
+    # The ssl module reads them from files only. This one is readable by its owner only and deleted right after.
     with tempfile.NamedTemporaryFile("w", prefix="dashwright-") as file:
         file.write(f"{certificate}\n{key}\n")
         file.flush()
@@ -109,9 +111,9 @@ def _load_client(context: ssl.SSLContext, certificate: str, key: str) -> None:
             context.load_cert_chain(file.name, password=_no_password)
         except (ssl.SSLError, ValueError) as error:
             advice = "give both in PEM form, the key without a password"
-            raise BadRequest(f"tlsClientCert and tlsClientKey cannot be used: they are unreadable or no pair; {advice}") from error
+            raise BadRequest(f"tlsClientCert and tlsClientKey cannot be used: they are unreadable or do not match; {advice}") from error
 
 
 def _no_password() -> str:
-    """Keeps OpenSSL from asking for one at the terminal."""
+    """Return no password, so that OpenSSL does not prompt for one at the terminal."""
     return ""

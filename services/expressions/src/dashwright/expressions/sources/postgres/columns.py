@@ -1,6 +1,6 @@
-"""Rows as columns: each batch of rows becomes arrays at once, so no more than a batch is ever held as Python objects.
+"""Rows as columns: each batch of rows becomes arrays, so no more than one batch exists as Python objects.
 
-Numbers, booleans and times have types of their own, JSON is JSON; whatever else there is, is the text that PostgreSQL writes for it.
+Numbers, booleans, times and JSON have types of their own; every other type is the text that PostgreSQL writes for it.
 """
 
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.engine.values import Mask
 
+#: 1 January 2000, PostgreSQL's epoch, in microseconds.
 _EPOCH: Final = 946_684_800_000_000
-"""1 January 2000, from where PostgreSQL counts, in microseconds."""
 
 _DAY: Final = 86_400_000_000
+#: Microseconds before and after 1970 that fit into 64 bits of nanoseconds.
 _REACH: Final = (1 << 63) // 1000 - 1
-"""Microseconds from 1970 that 64 bits of nanoseconds hold, before and after."""
 
 _TYPES: Final = {
     "int2": FieldType.INT16,
@@ -35,54 +35,55 @@ _TYPES: Final = {
     "json": FieldType.JSON,
     "jsonb": FieldType.JSON,
 }
+#: Types that arrive as text, or nearly, without a cast.
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", "void", "unknown"})
-"""What arrives as text, or nearly, without a cast."""
 
 _BUILT_IN: Final = "pg_catalog"
 
+#: Most distinct texts of a column that are remembered.
 _SHARED: Final = 10_000
-"""Different texts of a column that are kept in mind."""
 
+#: One column of a batch, None for null.
 Values = tuple[Any, ...]
-"""One column of a batch, None for null."""
 
 Arrays = tuple[NDArray[Any], Mask]
 
 
 async def read_natively(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Has times come as the bytes they are sent as, and decimal numbers as floats. Asks the server nothing."""
+    """Register codecs that return times as their raw bytes, and decimal numbers as floats, without a round trip."""
     for name in ("timestamp", "timestamptz", "date"):
         await connection.set_type_codec(name, schema=_BUILT_IN, encoder=bytes, decoder=bytes, format="binary")
-    # The text of a float4 has the digits that were meant: 0.1 and not 0.10000000149.
+    # The text of a float4 has the digits that the user wrote: 0.1, not 0.10000000149.
     for name in ("float4", "numeric"):
         await connection.set_type_codec(name, schema=_BUILT_IN, encoder=str, decoder=float, format="text")
 
 
 def is_native(attribute: asyncpg.Attribute) -> bool:
-    """Whether the values need no cast to text by the server."""
+    """Return whether the values need no cast to text by the server."""
     kind = attribute.type
     return kind.schema == _BUILT_IN and kind.kind == "scalar" and (kind.name in _TYPES or kind.name in _TEXTS)
 
 
 class ColumnBuilder:
-    """One column while its rows arrive. ``lost``: how many times were out of reach, as ``infinity`` is, and became null."""
+    """One column while its rows arrive."""
 
     def __init__(self, name: str, kind: str) -> None:
         self.name = name
         self.type = _TYPES.get(kind, FieldType.STRING)
-        self.lost = 0
+        self.lost = 0  #: Times outside the range of nanoseconds, such as ``infinity``, which became null.
         self._read = _READERS.get(kind, _texts)
         self._parts: list[Arrays] = []
         self._known: dict[Any, Any] = {}
 
     def add(self, values: Values) -> None:
+        """Add the values of a batch."""
         if self.type is FieldType.STRING and len(self._known) < _SHARED:
             # Labels repeat: equal texts become one object.
             values = tuple(map(self._known.setdefault, values, values))
         self._parts.append(self._read(values))
 
     def field(self) -> Field:
-        """The whole column, and with it the end of this object's use."""
+        """Return the whole column and release its parts; the builder is not used after that."""
         values = np.concatenate([part for part, _ in self._parts]) if self._parts else np.empty(0, self.type.dtype)
         nulls = np.concatenate([mask for _, mask in self._parts]) if self._parts else np.empty(0, np.bool_)
         self._parts.clear()
@@ -113,7 +114,7 @@ def _numbers(dtype: Any) -> Callable[[Values], Arrays]:
 
 
 def _times(dtype: str, scale: int) -> Callable[[Values], Arrays]:
-    """Microseconds from 2000, from numbers of ``scale`` microseconds; null and both infinities as the least number there is."""
+    """Return a reader of times as microseconds from 2000; null and infinities become the least number."""
     ends = np.iinfo(dtype)
     least = np.array(ends.min, dtype).tobytes()
 
@@ -153,11 +154,11 @@ def _as_tree(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return text  # half of a surrogate pair, which type json holds and no answer could
+        return text  # half of a surrogate pair, which type json can hold but a response cannot
 
 
 def _instants(counted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
-    """Nanoseconds from 1970, and which are beyond what those can say."""
+    """Return nanoseconds from 1970, and a mask of those beyond their range."""
     beyond = (counted < -_REACH - _EPOCH) | (counted > _REACH - _EPOCH)
     counted = np.where(beyond, -_EPOCH, counted)
     return (counted + _EPOCH) * 1000, beyond

@@ -1,6 +1,6 @@
-"""Connections to data sources: a small pool for each version of a record, made when it is first asked and closed when nobody asks.
+"""Connections to PostgreSQL: a small pool for each version of a record, created on first use and closed when unused.
 
-Every connection goes to an address that was judged, as a role that was judged, and is cleared of everything before its next use.
+Every connection goes to a checked address, as a checked role, and is reset before its next use.
 """
 
 import asyncio
@@ -25,38 +25,39 @@ from dashwright.expressions.sources.privacy import naming_addresses
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
+#: Bytes that a server may send outside of statements with a limit of their own.
 _IDLE_BYTES = 1 << 20
-"""What a server may send while nothing is asked of it that has a limit of its own."""
 
 
 class Reach(Protocol):
-    """Says which addresses a host has that may be reached."""
+    """Resolves hosts to addresses that may be connected to."""
 
-    async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> Sequence[IPv4Address | IPv6Address]: ...
+    async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> Sequence[IPv4Address | IPv6Address]:
+        """Return the allowed addresses of a host. Raises BadRequest or SourceFailed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """``connections`` of one data source at most; ``sources`` that have a pool at once. Times in seconds: ``connect``, and ``idle``, after
-    which an unused connection is closed."""
+    """Limits of the pools. Times are in seconds."""
 
-    connections: int = 4
-    sources: int = 50
+    connections: int = 4  #: To one data source.
+    sources: int = 50  #: Data sources that have a pool at the same time.
     connect: float = 5.0
-    idle: float = 60.0
+    idle: float = 60.0  #: After which an unused connection is closed.
 
 
 class _Pool:
-    """``users`` use it or wait for it now; ``wanted`` is over once a newer version of the record was seen or room was needed."""
+    """A pool and its use."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self.pool = pool
-        self.users = 0
-        self.wanted = True
+        self.users = 0  #: Callers that use it or wait for it.
+        self.wanted = True  #: False once a newer version of the record was seen, or room was needed.
 
 
 class Connections:
-    """All connections of this process to data sources. ``close`` ends them."""
+    """All connections of this process to PostgreSQL data sources."""
 
     def __init__(self, reach: Reach, sizes: PoolLimits | None = None) -> None:
         self._reach = reach
@@ -66,10 +67,11 @@ class Connections:
 
     @asynccontextmanager
     async def lend(self, record: SourceRecord, limit: int, seconds: float) -> AsyncIterator[tuple[Connection, Meter]]:
-        """A connection on which the server may send ``limit`` bytes, within ``seconds``.
+        """Yield a connection on which the server may send ``limit`` bytes; wait for it up to ``seconds``.
 
-        Raises BadRequest where the record or its role cannot be used, SourceFailed where the server cannot be, DeadlineExceeded where no
-        connection became free, and Unavailable where all pools are in use. Errors of SQL pass as asyncpg's own.
+        Raises BadRequest if the record or its role cannot be used, SourceFailed if the server cannot be reached,
+        DeadlineExceeded if no connection became free, and Unavailable if all pools are in use. Errors of SQL pass as
+        asyncpg's own.
         """
         with naming_addresses():
             entry = self._pool_of(record)
@@ -88,6 +90,7 @@ class Connections:
             self._retire(entry)
 
     async def close(self) -> None:
+        """Close all connections."""
         for _, entry in self._pools.values():
             entry.pool.terminate()
         self._pools.clear()
@@ -95,22 +98,23 @@ class Connections:
 
     @property
     def pools(self) -> int:
+        """The number of open pools."""
         return len(self._pools)
 
     async def _acquired(self, pool: "asyncpg.Pool[asyncpg.Record]", seconds: float) -> Connection:
         try:
-            await pool  # opens it once; without connections, that costs nothing
+            await pool  # opens it once; without connections that is free
             async with asyncio.timeout(seconds):
                 return await pool.acquire()
         except TimeoutError as error:
             raise DeadlineExceeded(
                 f"none of the {self._sizes.connections} connections to the data source (setting DASHWRIGHT_SOURCE_CONNECTIONS) became free "
-                f"within {seconds:.3g} s; ask for less at once"
+                f"within {seconds:.3g} s; send fewer queries at the same time"
             ) from error
 
     @staticmethod
     async def _returned(pool: "asyncpg.Pool[asyncpg.Record]", connection: Connection) -> None:
-        """A connection that cannot be cleared is closed by the pool; whoever used it has what they asked for."""
+        # A connection that cannot be reset is closed by the pool; its user already has the result.
         with suppress(*GONE):
             await pool.release(connection, timeout=5)
 
@@ -133,7 +137,9 @@ class Connections:
             if not entry.users:
                 self._drop(key)
                 return
-        raise Unavailable(f"{len(self._pools)} data sources are asked at once, all that this process takes; ask again in a moment")
+        raise Unavailable(
+            f"{len(self._pools)} data sources are queried at the same time, the most that this process supports; try again in a moment"
+        )
 
     def _drop(self, key: tuple[int, int, str]) -> None:
         _, entry = self._pools.pop(key)
@@ -166,7 +172,10 @@ class Connections:
         )
 
     async def _connected(self, address: Address, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
-        """To the first of the host's addresses that answers. Raises what asyncpg raises, or what the guard says of the role."""
+        """Return a connection to the first address of the host that responds.
+
+        Raises what asyncpg raises, and BadRequest if the role may do too much.
+        """
         async with asyncio.timeout(self._sizes.connect):
             places = await self._reach.resolve(address.host, address.port, encrypted=address.tls is not None)
             connection = metered(await _dialled(address, [str(place) for place in places], self._sizes.connect, loop))
@@ -181,7 +190,7 @@ class Connections:
 
 
 async def _dialled(address: Address, hosts: list[str], seconds: float, loop: asyncio.AbstractEventLoop) -> MeteredConnection:
-    # Everything is said, so that nothing is taken from this process's environment: its PGPASSWORD is no password of a data source.
+    # Every parameter is given, so that asyncpg takes none from the environment: PGPASSWORD is not meant for data sources.
     connection: MeteredConnection = await asyncpg.connect(
         host=hosts,
         port=[address.port] * len(hosts),
@@ -201,7 +210,7 @@ async def _dialled(address: Address, hosts: list[str], seconds: float, loop: asy
 
 
 async def _clear(connection: "asyncpg.Connection[Any]") -> None:
-    """A statement may leave more than its transaction takes back: locks, settings, temporary tables."""
+    # A rollback does not undo everything that a statement may leave: advisory locks, settings, temporary tables.
     meter: Meter = connection.meter  # type: ignore[attr-defined]
     meter.start(_IDLE_BYTES)
     await connection.execute("discard all")

@@ -1,12 +1,12 @@
-"""What may be asked, and as whom. The read-only transaction forbids changes of data; this forbids what it does not."""
+"""Checks of statements and roles. The read-only transaction forbids changes of data; this forbids what it does not."""
 
 import asyncpg
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.sources.postgres.lexing import first_word
 
+#: First words of a statement. The server decides on the rest; this gives the better message.
 READING = ("select", "with", "values", "table", "show", "explain")
-"""What a statement may begin with. The server decides on the rest, this only says it better."""
 
 _ROLES = ("pg_read_server_files", "pg_write_server_files", "pg_execute_server_program", "pg_signal_backend")
 _FUNCTIONS = ("pg_read_file", "pg_read_binary_file", "pg_ls_dir", "pg_stat_file", "lo_import", "lo_export")
@@ -15,9 +15,10 @@ _EXTENSIONS = ("dblink", "adminpack")
 _RECIPE = (
     "Make one that only reads and name it as the data source's user: create role dashwright_reader login password '…'; "
     "grant usage on schema public to dashwright_reader; grant select on all tables in schema public to dashwright_reader; "
-    "(functions of extensions are taken from everybody by: revoke execute on all functions in schema … from public;)"
+    "(functions of extensions are revoked from all roles by: revoke execute on all functions in schema … from public;)"
 )
 
+#: Reasons why a role may do more than read, also by inherited roles and ``set role``: ``MEMBER`` covers both.
 _MAY_TOO_MUCH = """
 with may as (select * from pg_roles where pg_has_role(session_user, oid, 'MEMBER'))
 select 'it is a superuser, or may become one: ' || rolname from may where rolsuper
@@ -34,13 +35,12 @@ from pg_extension e
 join pg_depend on refobjid = e.oid and refclassid = 'pg_extension'::regclass and classid = 'pg_proc'::regclass and deptype = 'e', may
 where extname = any ($3::text[]) and has_function_privilege(may.oid, objid, 'EXECUTE')
 """
-"""Also by roles that are inherited, or that ``set role`` leads to: ``MEMBER`` counts both."""
 
 
 def check_statement(sql: str) -> None:
-    """Raises BadRequest for what does not begin like a statement that reads."""
+    """Raise BadRequest if the statement does not start with a word that reads."""
     if "\0" in sql or any("\ud800" <= character <= "\udfff" for character in sql):
-        raise BadRequest("rawSql holds a character that no statement can: NUL, or half of a surrogate pair; remove it")
+        raise BadRequest("rawSql holds a character that is not allowed in statements: NUL, or half of a surrogate pair; remove it")
     word = first_word(sql)
     if word not in READING:
         allowed = ", ".join(reading.upper() for reading in READING)
@@ -49,11 +49,11 @@ def check_statement(sql: str) -> None:
 
 
 async def check_role(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Raises BadRequest where the role of the connection may do more than read tables, with a statement that makes a fit one."""
+    """Raise BadRequest if the role may do more than read tables; the message has statements that create a fitting role."""
     transaction = connection.transaction(readonly=True)
     await transaction.start()
     try:
-        # A path that the role chose for itself must not decide what these functions and operators are.
+        # The role may have set a search path of its own, which could replace these functions and operators.
         await connection.execute("set local search_path to pg_catalog")
         reasons = [row[0] for row in await connection.fetch(_MAY_TOO_MUCH, _ROLES, _FUNCTIONS, _EXTENSIONS)]
         role = await connection.fetchval("select session_user")
@@ -61,6 +61,6 @@ async def check_role(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         await transaction.rollback()
     if reasons:
         raise BadRequest(
-            f"the role {role!r} of this data source may do more than read, so nothing is asked as it: {'; '.join(reasons[:5])}. {_RECIPE}",
+            f"the role {role!r} of this data source may do more than read, so no query is run as it: {'; '.join(reasons[:5])}. {_RECIPE}",
             message_id="postgres.role",
         )

@@ -1,4 +1,4 @@
-"""As much of PostgreSQL's lexical rules as it takes to tell comments and quoted text from the rest. Runs in linear time."""
+"""PostgreSQL's lexical rules, as far as comments and quoted text need them. Runs in linear time."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 class Piece(NamedTuple):
-    """A comment, a quoted text (literal or identifier), or one of the signs ``( ) , ;``. What lies between pieces is other text."""
+    """A comment, a quoted text (literal or identifier), or one of the signs ``( ) , ;``. Other text is between pieces."""
 
     kind: str
     start: int
@@ -25,7 +25,7 @@ class Piece(NamedTuple):
 
 
 def pieces(sql: str, start: int = 0) -> Iterator[Piece]:
-    """In order, from ``start``, which must not lie inside one. What is not closed reaches to the end."""
+    """Yield the pieces in order from ``start``, which must be outside of pieces. An unclosed one extends to the end."""
     while match := _PIECES.search(sql, start):
         kind = match.lastgroup or ""
         if match["quoted"] is not None:
@@ -36,7 +36,7 @@ def pieces(sql: str, start: int = 0) -> Iterator[Piece]:
 
 
 def first_word(sql: str) -> str:
-    """The word the statement begins with, in lower case; comments and opening parentheses before it do not count."""
+    """Return the first word of the statement in lower case, after comments and opening parentheses."""
     position = 0
     for piece in pieces(sql):
         if sql[position : piece.start].strip() or (piece.kind != "comment" and sql[piece.start] != "("):
@@ -47,7 +47,7 @@ def first_word(sql: str) -> str:
 
 
 def without_end(sql: str) -> str:
-    """The statement without the semicolons and comments behind it."""
+    """Return the statement without trailing semicolons and comments."""
     end = 0
     position = 0
     for piece in pieces(sql):
@@ -62,7 +62,7 @@ def without_end(sql: str) -> str:
 
 
 def _block_end(sql: str, position: int) -> int:
-    """Block comments nest."""
+    """Return the end of a block comment; block comments nest."""
     depth = 1
     while depth:
         mark = _BLOCK_ENDS.search(sql, position)

@@ -1,7 +1,7 @@
-"""The macros of a statement, replaced by SQL: ``$__timeFilter(created)``, ``$__timeGroup(created, '5m', NULL)``, ``$__interval`` …
+"""Macros of statements, replaced by SQL, such as ``$__timeFilter(created)`` and ``$__interval``.
 
-What is put in beside the arguments is made here: instants of the asked range, and numbers. Macros in literals are replaced as well (that is
-how ``'$__interval'`` works), those in comments are not.
+Inserted values are instants of the requested range, and numbers. Macros in literals are replaced (``'$__interval'``
+relies on it), those in comments are not.
 """
 
 import difflib
@@ -31,7 +31,7 @@ _TOLD = 60
 
 
 class FillMode(Enum):
-    """What stands where a group has no row."""
+    """The value of a group without rows."""
 
     NULL = "NULL"
     PREVIOUS = "previous"
@@ -40,51 +40,52 @@ class FillMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """How empty groups are filled: every ``step`` nanoseconds there is a row."""
+    """The filling of empty groups."""
 
-    step: int
+    step: int  #: Nanoseconds between two rows.
     mode: FillMode
     value: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class MacroContext:
-    """What macros stand for beside their arguments. ``interval`` is in milliseconds; ``buckets``: group times by TimescaleDB's function."""
+    """The values that macros insert in addition to their arguments."""
 
     time_range: TimeRange
-    interval: int
-    buckets: bool = False
+    interval: int  #: In milliseconds.
+    buckets: bool = False  #: Group times by TimescaleDB's ``time_bucket``.
 
 
 @dataclass(slots=True)
 class ExpandedStatement:
-    """A statement without macros. ``fill`` is that of the last macro that gave one."""
+    """A statement without macros."""
 
     sql: str = ""
-    fill: Fill | None = None
+    fill: Fill | None = None  #: From the last macro with a fill argument.
 
 
-def expand(sql: str, surroundings: MacroContext) -> ExpandedStatement:
-    """Raises BadRequest that names the macro and what is wrong with it."""
+def expand(sql: str, context: MacroContext) -> ExpandedStatement:
+    """Return the statement with its macros replaced. Raises BadRequest that names the macro and its fault."""
     try:
-        return _Expansion(surroundings).whole(sql)
+        return _Expansion(context).whole(sql)
     except OverflowError as error:
         raise _fault("the time range reaches beyond the years 1 to 9999 in UTC; choose a shorter one") from error
 
 
 class _Expansion:
-    def __init__(self, surroundings: MacroContext) -> None:
-        self._given = surroundings
+    def __init__(self, context: MacroContext) -> None:
+        self._given = context
         self._done = ExpandedStatement()
         self._grouped: set[str] = set()
 
     def whole(self, sql: str) -> ExpandedStatement:
+        """Return the expanded statement."""
         self._done.sql = self._expanded(sql, 0)
         return self._done
 
     def _expanded(self, sql: str, depth: int) -> str:
         if depth > _DEEPEST:
-            raise _fault(f"macros stand in the arguments of macros more than {_DEEPEST} deep; write the inner ones out")
+            raise _fault(f"macros nest in the arguments of macros deeper than {_DEEPEST} levels; write the inner ones out")
         edges = list(chain.from_iterable((piece.start, piece.end) for piece in pieces(sql) if piece.kind == "comment"))
         parts: list[str] = []
         done = 0
@@ -100,7 +101,7 @@ class _Expansion:
         return "".join([*parts, sql[done:]])
 
     def _replaced(self, sql: str, match: re.Match[str], depth: int) -> tuple[str, int]:
-        """What stands for the macro, and where it ends."""
+        """Return the text for a macro, and the position after the macro."""
         name, opened = match.groups()
         if name in _PLAIN:
             return _PLAIN[name](self._given), match.end(1)
@@ -108,7 +109,7 @@ class _Expansion:
         if not opened:
             if macro:
                 raise _fault(f"macro $__{name} has no arguments; write $__{name}({macro.signature})")
-            return match.group(), match.end()  # perhaps a dollar quote; if not, the server says what it thinks of it
+            return match.group(), match.end()  # perhaps a dollar quote; if not, the server reports the error
         if macro is None:
             raise _unknown(name)
         bounds = _arguments(sql, match.end(), name)
@@ -121,7 +122,10 @@ class _Expansion:
         return macro.replace(self, arguments, written) + self._alias(name, written, sql, match.start(), end), end
 
     def _alias(self, name: str, written: str, sql: str, start: int, end: int) -> str:
-        """``$__timeGroup(…),`` names its column ``time``, as dashboards of old expect: at its first place, not behind ``group by``."""
+        """Return the alias ``time`` for the first ``$__timeGroup(…),``, unless it is after ``group by``.
+
+        Older dashboards rely on it.
+        """
         if name != "timeGroup" or written in self._grouped:
             return ""
         self._grouped.add(written)
@@ -130,23 +134,28 @@ class _Expansion:
         return ' AS "time"'
 
     def time_filter(self, arguments: Sequence[str], _written: str) -> str:
+        """Return a condition that a time column is in the range."""
         return f"{arguments[0]} BETWEEN {_start(self._given)} AND {_end(self._given)}"
 
     def epoch_filter(self, arguments: Sequence[str], _written: str) -> str:
+        """Return a condition that a column of epoch seconds is in the range."""
         start, end = (_nanoseconds(instant) // _SECOND for instant in self._ends)
         return f"{arguments[0]} >= {start} AND {arguments[0]} <= {end}"
 
     def nano_filter(self, arguments: Sequence[str], _written: str) -> str:
+        """Return a condition that a column of epoch nanoseconds is in the range."""
         start, end = (_nanoseconds(instant) for instant in self._ends)
         return f"{arguments[0]} >= {start} AND {arguments[0]} <= {end}"
 
     def time_group(self, arguments: Sequence[str], written: str) -> str:
+        """Return a time column rounded down to the interval."""
         seconds = self._step(arguments, written)
         if self._given.buckets:
             return f"time_bucket('{seconds:.3f}s',{arguments[0]})"
         return f"floor(extract(epoch from {arguments[0]})/{seconds:f})*{seconds:f}"
 
     def epoch_group(self, arguments: Sequence[str], written: str) -> str:
+        """Return a column of epoch seconds rounded down to the interval."""
         seconds = self._step(arguments, written)
         return f"floor(({arguments[0]})/{seconds:f})*{seconds:f}"
 
@@ -155,13 +164,13 @@ class _Expansion:
         return self._given.time_range.start, self._given.time_range.end
 
     def _step(self, arguments: Sequence[str], written: str) -> Decimal:
-        """The interval in seconds; notes how to fill, if the third argument says so."""
+        """Return the interval in seconds, and store the fill of the third argument."""
         try:
             step = nanoseconds(arguments[1].strip("'"))
         except BadRequest as error:
             raise _fault(f"the interval of {written[:_TOLD]} cannot be read: {error.message}") from error
         if step <= 0:
-            raise _fault(f"the interval of {written[:_TOLD]} must be more than nothing; write it like '5m'")
+            raise _fault(f"the interval of {written[:_TOLD]} must be above zero; write it like '5m'")
         if len(arguments) > 3:
             raise _fault(f"macro {written[:_TOLD]} has more than a column, an interval and a fill value; leave the others out")
         if len(arguments) == 3:
@@ -178,12 +187,15 @@ def _fill(step: int, text: str, written: str) -> Fill:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise _fault(f"the fill value of {written[:_TOLD]} is none; write NULL, previous or a number")
+        raise _fault(f"the fill value of {written[:_TOLD]} is invalid; write NULL, previous or a number")
     return Fill(step, FillMode.VALUE, value)
 
 
 def _arguments(sql: str, opened: int, name: str) -> list[int]:
-    """Where the arguments are cut: the opening parenthesis, the commas between them, the closing one. ``opened`` is behind the first."""
+    """Return the positions that bound the arguments: opening parenthesis, commas and closing parenthesis.
+
+    ``opened`` is the position after the opening parenthesis.
+    """
     cuts, depth = [opened - 1], 0
     for piece in pieces(sql, opened):
         if piece.kind != "sign":
@@ -216,7 +228,7 @@ def _nanoseconds(instant: datetime) -> int:
 
 
 def _quoted(instant: datetime) -> str:
-    """RFC 3339 in UTC, the fraction without trailing zeros."""
+    """Return the instant as RFC 3339 in UTC, the fraction without trailing zeros."""
     whole, _, fraction = instant.astimezone(UTC).replace(tzinfo=None).isoformat().partition(".")
     fraction = fraction.rstrip("0")
     return f"'{whole}.{fraction}Z'" if fraction else f"'{whole}Z'"
@@ -234,23 +246,23 @@ _UNITS = (("y", 31_536_000_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_0
 
 
 def _interval(given: MacroContext) -> str:
-    """As one number of the largest unit that fits, rounded down, as clients write intervals."""
+    """Return the interval as a number of the largest unit that fits, rounded down, as clients write intervals."""
     for unit, length in _UNITS:
         if given.interval >= length:
             return f"{given.interval // length}{unit}"
     return f"{max(given.interval, 1)}ms"
 
 
+#: Macros without parentheses.
 _PLAIN: dict[str, Callable[[MacroContext], str]] = {"interval_ms": lambda given: str(given.interval), "interval": _interval}
-"""Those without parentheses."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Macro:
-    """``needed``: how many arguments there must be. One too many has no effect, except in groups."""
+    """A macro with parentheses."""
 
     signature: str
-    needed: int
+    needed: int  #: Required arguments. Surplus arguments are ignored, except in groups.
     replace: Callable[[_Expansion, Sequence[str], str], str]
 
 

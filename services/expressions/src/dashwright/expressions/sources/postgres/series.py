@@ -1,4 +1,4 @@
-"""Rows of a time series query as a wide frame: one column a series. Text columns are labels, the others are values on one time axis."""
+"""Rows of a time series query as a wide frame, one column a series: text columns are labels, other columns values."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,8 +13,8 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Mask
 from dashwright.expressions.sources.postgres.macros import Fill, FillMode
 
+#: The meta of a frame that was made of labelled rows.
 WIDE = {"type": "timeseries-wide", "typeVersion": [0, 1]}
-"""What the meta of a frame says that was made of labelled rows."""
 
 _TIME = "Time"
 _METRIC = "metric"
@@ -26,7 +26,11 @@ _CUT = "choose fewer columns or labels, a larger interval, or format table"
 
 
 def time_column(fields: Sequence[Field]) -> int | None:
-    """Which column is the time: the last one named ``time``, one named ``time_sec`` or like ``Time``, or the first of a type of times."""
+    """Return the position of the time column, or None.
+
+    It is the last one named ``time``, else the first named ``time_sec`` or like ``Time``, else the first of a type of
+    times.
+    """
     exact = [number for number, item in enumerate(fields) if item.name == "time"]
     alike = [number for number, item in enumerate(fields) if item.name.lower() in {"time", "time_sec"} and _may_be_time(item)]
     typed = [number for number, item in enumerate(fields) if item.type is FieldType.TIME]
@@ -38,12 +42,15 @@ def _may_be_time(item: Field) -> bool:
 
 
 def as_time(item: Field) -> Field:
-    """A column of numbers as times: what has the size of seconds of this age or of nanoseconds is that, all else is milliseconds."""
+    """Return a column of numbers as times: epoch seconds, milliseconds or nanoseconds, by their size.
+
+    Numbers with the size of current epoch seconds or nanoseconds are read as such; all others are milliseconds.
+    """
     if item.type is FieldType.TIME:
         return item
     if not _may_be_time(item):
         raise BadRequest(
-            f"the column {item.name!r:.80} of type {item.type} is no time; select a timestamp, or a number of seconds or milliseconds "
+            f"the column {item.name!r:.80} of type {item.type} is not a time; select a timestamp, or a number of seconds or milliseconds "
             "since 1970, or use format table"
         )
     counted = item.values.astype(np.float64)
@@ -55,16 +62,16 @@ def as_time(item: Field) -> Field:
     milliseconds = np.trunc(np.where(in_seconds, counted * 1e3, np.where(in_nanoseconds, counted / 1e6, counted)))
     if np.any(np.abs(milliseconds) > _LATEST):
         raise BadRequest(
-            f"the column {item.name!r:.80} holds numbers that are no times between 1677 and 2262; give seconds or milliseconds since 1970"
+            f"the column {item.name!r:.80} holds numbers that are not times between 1677 and 2262; give seconds or milliseconds since 1970"
         )
     return Field(item.name, FieldType.TIME, milliseconds.astype(np.int64) * _MILLISECOND, nulls if nulls.any() else None, nullable=True)
 
 
 def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> tuple[list[Field], bool]:
-    """The columns of the wide frame, the time first where there are labels; and whether there are labels.
+    """Return the columns of the wide frame, the time first if there are labels; and whether there are labels.
 
-    Raises BadRequest where there is no time, a value is none, or labelled rows are not in the order of time; TooLarge for a frame with too
-    many cells.
+    Raises BadRequest if there is no time, a value cannot be one of a series, or labelled rows are not in the order of
+    time; TooLarge for too many cells.
     """
     position = time_column(fields)
     if position is None:
@@ -78,19 +85,19 @@ def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> tup
         return [times if number == position else _as_value(item) for number, item in enumerate(fields)], False
     wide = _wide(times, texts, values, fill, limits)
     if len(fields) == 3 and [item.name for item in texts] == [_METRIC]:
-        # A lone column ``metric`` names the series, as it did before there were labels.
+        # A single text column ``metric`` names the series, as in versions of Grafana before labels.
         wide[1:] = [replace(item, name=dict(item.labels.pairs)[_METRIC], labels=None) for item in wide[1:] if item.labels is not None]
     return wide, True
 
 
 def _as_value(item: Field) -> Field:
-    """As floats: booleans are 1 and 0, times are milliseconds since 1970. Text stays."""
+    """Return the column as floats: booleans are 1 and 0, times are milliseconds since 1970; text is unchanged."""
     if item.type in {FieldType.FLOAT64, FieldType.STRING}:
         return item
     if item.type is FieldType.JSON:
         raise BadRequest(
-            f"the column {item.name!r:.80} is JSON, which is no value of a series; select a part of it, cast to a number or (as a label) "
-            "to text, or use format table"
+            f"the column {item.name!r:.80} is JSON, which cannot be a value of a series; select a part of it, cast to a number or "
+            "(as a label) to text, or use format table"
         )
     values = item.values.astype(np.float64)
     if item.type is FieldType.TIME:
@@ -122,11 +129,14 @@ def _wide(times: Field, texts: Sequence[Field], values: Sequence[Field], fill: F
 
 
 def _label_sets(texts: Sequence[Field]) -> tuple[list[Labels], NDArray[np.intp]]:
-    """The different label sets in the order of their first row, and which of them each row has. A null text is the empty text."""
+    """Return the distinct label sets in the order of their first row, and the set of each row.
+
+    A null text counts as the empty text.
+    """
     coded = [_coded(item) for item in texts]
     numbers = coded[0][1]
     for known, codes in coded[1:]:
-        # Numbered anew each time, so that the products stay small.
+        # Renumbered after each column, so that the products stay small.
         numbers = np.unique(numbers, return_inverse=True)[1] * len(known) + codes
     _, first, numbers = np.unique(numbers, return_index=True, return_inverse=True)
     by_first = np.argsort(first)
@@ -138,7 +148,7 @@ def _label_sets(texts: Sequence[Field]) -> tuple[list[Labels], NDArray[np.intp]]
 
 
 class _Codes(dict[str | None, int]):
-    """Numbers texts in the order they are asked for; null is the empty text, which is 0."""
+    """Numbers texts in the order of their first use; null counts as the empty text, which is 0."""
 
     def __init__(self) -> None:
         super().__init__({"": 0, None: 0})
@@ -148,7 +158,7 @@ class _Codes(dict[str | None, int]):
 
 
 def _coded(item: Field) -> tuple[list[str], NDArray[np.intp]]:
-    """The different texts, and which of them each row has."""
+    """Return the distinct texts, and the one of each row."""
     codes = _Codes()
     numbers = np.fromiter(map(codes.__getitem__, item.values.tolist()), np.intp, len(item))
     return [text for text in codes if text is not None], numbers
@@ -157,7 +167,7 @@ def _coded(item: Field) -> tuple[list[str], NDArray[np.intp]]:
 def _spread(
     item: Field, labels: Sequence[Labels], series: NDArray[np.intp], rows: NDArray[np.intp], height: int, fill: Fill | None
 ) -> list[Field]:
-    """One value column as a column for each label set; of several rows for one cell the last counts."""
+    """Return one value column as a column for each label set; of several rows for one cell the last counts."""
     cells, nulls = np.full((len(labels), height), np.nan), np.ones((len(labels), height), np.bool_)
     cells[series, rows] = item.values
     nulls[series, rows] = False if item.nulls is None else item.nulls
@@ -180,10 +190,10 @@ def _fill_gaps(cells: NDArray[np.float64], nulls: NDArray[np.bool_], given: NDAr
 
 
 def filled(fields: Sequence[Field], fill: Fill, start: int, end: int) -> list[Field]:
-    """A wide frame with a row at every step from ``start`` (rounded down to a step) to ``end``, in nanoseconds.
+    """Return a wide frame with a row at every step from ``start`` (rounded down to a step) to ``end``, in nanoseconds.
 
-    A row's values are those of the last row within the step before it, else what the fill says. Raises BadRequest where the rows are not
-    in the order of time.
+    The values of a row are those of the last row within the step before it, else those of the fill. Raises BadRequest
+    if the rows are not in the order of time.
     """
     times = next(item for item in fields if item.type is FieldType.TIME)
     if times.nulls is not None or np.any(np.diff(times.values) < 0):
@@ -197,7 +207,7 @@ def filled(fields: Sequence[Field], fill: Fill, start: int, end: int) -> list[Fi
 
 
 def points(fill: Fill, start: int, end: int) -> int:
-    """How many rows ``filled`` makes."""
+    """Return the number of rows that ``filled`` makes."""
     return (end - start // fill.step * fill.step) // fill.step + 1
 
 

@@ -1,4 +1,4 @@
-"""A PostgreSQL data source: ``rawSql`` with macros, asked in a read-only transaction, answered as one frame."""
+"""The PostgreSQL data source: ``rawSql`` with macros, run in a read-only transaction, as one frame."""
 
 import asyncio
 from collections.abc import Hashable, Sequence
@@ -34,8 +34,8 @@ _FORMATS: Final = ("time_series", "table")
 _INTERVAL: Final = 1000
 _HEALTH_BYTES: Final = 1 << 20
 _HEALTH_SECONDS: Final = 10.0
+#: Cells that are read in one step, which takes some milliseconds.
 _BATCH: Final = 30_000
-"""Cells that are read at a stretch: some milliseconds."""
 
 _LOCK_SECONDS: Final = 5
 _IDLE_SECONDS: Final = 30
@@ -46,11 +46,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class _PreparedQuery:
-    """A statement as it is sent, and what its answer is to become: ``filled`` are the fill and the range it goes over."""
+    """A statement as it is sent, and the form of its result."""
 
     sql: str
     as_series: bool
-    filled: tuple[Fill, TimeRange] | None
+    filled: tuple[Fill, TimeRange] | None  #: The fill, and the range that it covers.
 
 
 class Postgres(Source):
@@ -61,24 +61,26 @@ class Postgres(Source):
         self._connections = connections
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        asked = self._asked(query, time_range)
+        """Return the result of the statement as one frame."""
+        prepared = self._prepared(query, time_range)
         seconds = min(limits.deadline.left, 3600)
         try:
             async with asyncio.timeout(seconds + _GAP) as scope:
-                columns, notices = await self._rows(asked.sql, limits, seconds)
+                columns, notices = await self._rows(prepared.sql, limits, seconds)
         except TimeoutError as error:
             if not scope.expired():
                 raise
             raise DeadlineExceeded(
-                f"the PostgreSQL server did not answer within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
+                f"the PostgreSQL server did not respond within {seconds:.3g} s; ask for a shorter time range, or make the statement faster"
             ) from error
-        return [await asyncio.to_thread(_frame, columns, asked, limits, notices)]
+        return [await asyncio.to_thread(_frame, columns, prepared, limits, notices)]
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """The statement without macros: the range counts as far as they put it there."""
-        return self._asked(query, time_range)
+        """Return the statement without macros: the range matters only as far as macros inserted it."""
+        return self._prepared(query, time_range)
 
     async def health(self) -> str:
+        """Return that the connection works. Raises like ``query``."""
         async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
             try:
                 await connection.fetchval("select 1", timeout=_HEALTH_SECONDS)
@@ -86,7 +88,7 @@ class Postgres(Source):
                 raise of_statement(error, "select 1") from error
         return HEALTHY
 
-    def _asked(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
+    def _prepared(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
         properties = query.model_extra or {}
         raw, form = properties.get("rawSql"), properties.get("format") or _FORMATS[0]
         if not isinstance(raw, str) or not raw.strip():
@@ -108,32 +110,32 @@ class Postgres(Source):
                 return await statement.run()
             except (asyncpg.PostgresError, *GONE) as error:
                 if meter.exceeded:
-                    raise limits.refusal("source_bytes", "the answer has too many bytes", _LESS) from error
+                    raise limits.refusal("source_bytes", "the result has too many bytes", _LESS) from error
                 raise of_statement(error, statement.shown) from error
 
 
 class _Statement:
-    """One run of one statement. ``shown`` is the statement while the server is sent it as it stands, empty within one of ours."""
+    """One run of one statement."""
 
     def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
         self._connection = connection
         self._limits = limits
-        self.shown = sql
+        self.shown = sql  #: The statement as sent; empty while it is wrapped, because positions would be wrong.
 
     async def run(self) -> tuple[list[ColumnBuilder], list[str]]:
-        """The columns, and what is to be noted about them."""
+        """Return the columns, and notices about them."""
         transaction = self._connection.transaction(readonly=True)
         await transaction.start()
         try:
             await self._connection.execute(self._settings())
             return await self._read()
         finally:
-            # Always back: what was not forbidden must not stay either. A connection that was lost took its transaction along.
+            # Never committed: a change that was not forbidden must not persist. A lost connection rolls back by itself.
             with suppress(*GONE):
                 await transaction.rollback()
 
     def _settings(self) -> str:
-        """Within the transaction, which also works where a pooler stands between."""
+        # Set within the transaction, which also works through a connection pooler.
         left = ceil(max(self._limits.deadline.left, 0.001) * 1000) if isfinite(self._limits.deadline.left) else 0
         return (
             f"set local statement_timeout = {min(left, 3_600_000)}; set local lock_timeout = {_LOCK_SECONDS * 1000}; "
@@ -141,13 +143,13 @@ class _Statement:
         )
 
     async def _read(self) -> tuple[list[ColumnBuilder], list[str]]:
-        # Preparing takes one statement only, and no part of a second one.
+        # The protocol prepares a single statement, so a second one after a semicolon is refused.
         prepared = await self._connection.prepare(self.shown)
         attributes = prepared.get_attributes()
         if prepared.get_parameters():
             raise BadRequest("the statement has a parameter such as $1, for which there is no value; write the value, or a macro")
         if not attributes:
-            raise BadRequest("the statement answers no columns; begin it with SELECT, and give it something to select")
+            raise BadRequest("the statement returns no columns; begin it with SELECT, and give it something to select")
         if not all(map(is_native, attributes)):
             within = _with_casts(self.shown, attributes)
             self.shown = ""
@@ -167,7 +169,7 @@ class _Statement:
                 for column, values in zip(columns, zip(*kept, strict=True), strict=True):
                     column.add(values)
             if rows * len(columns) > limits.query_points:
-                raise limits.refusal("query_points", f"the answer has {rows * len(columns)} values or more", _LESS)
+                raise limits.refusal("query_points", f"the result has {rows * len(columns)} values or more", _LESS)
             if rows > limits.source_rows:
                 limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
                 return columns, [f"the statement has more rows than {limit}; the others are left out"]
@@ -175,27 +177,27 @@ class _Statement:
 
 
 def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
-    """The statement, known to be a single whole one, within one that casts what has no type of its own here to text."""
+    """Return the statement wrapped in one that casts columns without a native type to text."""
     names = [f"c{number}" for number in range(len(attributes))]
     wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
     return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are ours)
 
 
-def _frame(columns: Sequence[ColumnBuilder], asked: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
+def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
     fields: list[Field] = [column.field() for column in columns]
-    lost = [f"{column.lost} times of column {column.name} lie beyond 1677 to 2262 and are null" for column in columns if column.lost]
-    meta: dict[str, Any] = {"executedQueryString": asked.sql}
+    lost = [f"{column.lost} times of column {column.name} are outside 1677 to 2262 and became null" for column in columns if column.lost]
+    meta: dict[str, Any] = {"executedQueryString": prepared.sql}
     if fields and not len(fields[0]):
         return Frame(fields, meta=meta)
-    if asked.as_series:
-        fields, labelled = series.as_series(fields, asked.filled[0] if asked.filled else None, limits)
+    if prepared.as_series:
+        fields, labelled = series.as_series(fields, prepared.filled[0] if prepared.filled else None, limits)
         meta |= series.WIDE if labelled else {}
-        if asked.filled:
-            fields, notices = _filled(fields, *asked.filled, limits, notices)
+        if prepared.filled:
+            fields, notices = _filled(fields, *prepared.filled, limits, notices)
     else:
         fields = [_table_time(item) for item in fields]
-    if told := [*notices, *lost]:
-        meta["notices"] = [{"severity": "warning", "text": text} for text in told]
+    if texts := [*notices, *lost]:
+        meta["notices"] = [{"severity": "warning", "text": text} for text in texts]
     return Frame(fields, meta=meta)
 
 
@@ -206,12 +208,12 @@ def _filled(fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limi
         text = f"nothing was filled: that takes {rows} rows, more than the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
         return fields, [*notices, text]
     if rows * len(fields) > limits.query_points:
-        raise limits.refusal("query_points", f"filled, the answer has {rows * len(fields)} values", "choose a larger interval")
+        raise limits.refusal("query_points", f"filled, the result has {rows * len(fields)} values", "choose a larger interval")
     return series.filled(fields, fill, start, end), notices
 
 
 def _table_time(item: Field) -> Field:
-    """A number named ``time`` or ``timeend`` is one in a table, too."""
+    """Return the column; a number named ``time`` or ``timeend`` is a time in a table, too."""
     if item.name == "time" or item.name.lower() == "timeend":
         return series.as_time(item) if item.type.is_numeric else item
     return item

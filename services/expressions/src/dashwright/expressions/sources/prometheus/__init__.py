@@ -1,1 +1,1 @@
-"""The source ``prometheus``: range and instant queries over the HTTP API of Prometheus and what speaks it."""
+"""The data source ``prometheus``: range and instant queries over the HTTP API of Prometheus and compatible servers."""

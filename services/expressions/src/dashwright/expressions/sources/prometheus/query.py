@@ -1,4 +1,4 @@
-"""A Prometheus query of a panel or rule, read: what will be asked, with its macros replaced."""
+"""Prometheus queries of panels and rules, with their macros replaced."""
 
 import json
 import re
@@ -14,8 +14,8 @@ from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.prometheus import steps
 
+#: Default distance of the points that a client wants.
 INTERVAL_MS: Final = 1000
-"""How far apart the points are that a client wants, where it does not say."""
 
 _AUTO: Final = "__auto"
 _NAME: Final = "__name__"
@@ -28,13 +28,13 @@ _VARIABLE: Final = frozenset({"interval", "interval_ms", "rate_interval", "rate_
 
 @dataclass(frozen=True, slots=True)
 class PrometheusQuery:
-    """``start``, ``end`` and ``step`` in nanoseconds, both ends on the step; ``at`` is the end as it was wanted, for instant queries."""
+    """A query as it is sent. Times are in nanoseconds."""
 
     expr: str
     step: int
-    start: int
-    end: int
-    at: int
+    start: int  #: Aligned to the step.
+    end: int  #: Aligned to the step.
+    at: int  #: The end as requested, for instant queries.
     is_instant: bool
     is_range: bool
     legend: str
@@ -42,11 +42,11 @@ class PrometheusQuery:
 
     @property
     def executed(self) -> str:
-        """What was asked, for people."""
+        """The query as users see it."""
         return f"Expr: {self.expr}\nStep: {steps.exact(self.step)}"
 
     def display_name(self, labels: Labels) -> str:
-        """The name of a series by ``legendFormat``; empty where clients are to choose one themselves."""
+        """Return the name of a series by ``legendFormat``; empty if clients choose it themselves."""
         if self.legend == _AUTO:
             return "" if labels.pairs else self.expr
         if not self.legend:
@@ -57,7 +57,7 @@ class PrometheusQuery:
 
 
 def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) -> PrometheusQuery:
-    """Raises BadRequest for a query that cannot be asked."""
+    """Return the query of a target. Raises BadRequest if it is invalid."""
     properties = query.model_extra or {}
     expr = _text(properties, "expr")
     if not expr.strip():
@@ -65,7 +65,7 @@ def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) 
     kinds = {"instant": _flag(properties, "instant"), "range": _flag(properties, "range")}
     if not any(kinds.values()):
         kinds["instant"] = query.query_type == "instant"
-        # Panels of old name neither.
+        # Older panels set neither flag.
         kinds["range"] = not kinds["instant"]
     start, end = _nanoseconds(time_range.start), _nanoseconds(time_range.end)
     given = _text(properties, "interval").strip()
@@ -83,13 +83,13 @@ def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) 
         is_instant=kinds["instant"],
         is_range=kinds["range"],
         legend=_text(properties, "legendFormat"),
-        notices=("exemplars are not served; the query was answered without them",) if _flag(properties, "exemplar") else (),
+        notices=("exemplars are not served; the query was run without them",) if _flag(properties, "exemplar") else (),
     )
 
 
 def _step(query: SourceQuery, given: str, scrape: str, wanted: int, span: int, factor: int) -> int:
     variable = _variable(given)
-    # Clients write 0s where nothing was chosen.
+    # Clients send 0s for an unset interval.
     chosen = "" if variable or given == "0s" else given
     by_default = wanted or (steps.interval(scrape) if scrape else steps.SCRAPE)
     least = steps.interval(chosen) if chosen else by_default
@@ -114,7 +114,7 @@ def _rate_interval(given: str, scrape: str, wanted: int, step: int) -> int:
 
 def _macros(span: int, step: int, rate: int) -> Mapping[str, str]:
     span_ms = span // steps.MILLISECOND
-    # Half a second rounds up.
+    # Half a second is rounded up, as in Grafana.
     span_s = (span_ms + 500) // 1000
     return {
         "interval": steps.brief(step),
@@ -133,13 +133,13 @@ def _variable(given: str) -> str:
 
 
 def _metric(labels: Labels) -> str:
-    """The series as Prometheus writes it; empty where it has neither name nor labels."""
+    """Return the series in Prometheus' notation; empty if it has neither name nor labels."""
     values = dict(labels.pairs)
     name = values.pop(_NAME, "")
     if not values:
         return name
-    told = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
-    return f"{name}{{{told}}}"
+    pairs = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in values.items())
+    return f"{name}{{{pairs}}}"
 
 
 def _nanoseconds(instant: datetime) -> int:
@@ -170,7 +170,7 @@ def _number(properties: Mapping[str, Any], name: str) -> float:
 
 
 def _bounded(value: float | None) -> float:
-    """A number of a client, where it is one that can be meant."""
+    """Return a client's number, limited to a plausible range."""
     return min(max(value or 0.0, 0.0), _MOST)
 
 

@@ -1,4 +1,4 @@
-"""What Prometheus answers, as frames. Series on the same times share one time column, and no point becomes an object of its own."""
+"""Responses of Prometheus as frames. Series on the same times share one time column, and no point becomes an object."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,29 +25,29 @@ Points = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class PrometheusResponse:
-    """An answer of the API. ``points`` are those cut out of ``data``, where their number stands in their place."""
+    """A response of the API."""
 
-    data: Any
-    points: Sequence[NDArray[np.float64]]
+    data: Any  #: The ``data`` member, with the number of each cut-out array of points in its place.
+    points: Sequence[NDArray[np.float64]]  #: The arrays cut out of ``data``.
     error: str = ""
     notices: tuple[dict[str, str], ...] = ()
 
 
-def opened(body: bytes, limits: Limits) -> PrometheusResponse:
-    """Raises SourceFailed where the body is no answer of Prometheus, TooLarge."""
+def parse_response(body: bytes, limits: Limits) -> PrometheusResponse:
+    """Return the parsed body. Raises SourceFailed if it is not a response of Prometheus, TooLarge."""
     rest, points = _cut(body, limits)
     try:
         document = orjson.loads(rest)
     except orjson.JSONDecodeError as error:
-        raise _unreadable(f"is no JSON: {error}") from error
+        raise _unreadable(f"is not JSON: {error}") from error
     if not isinstance(document, dict):
-        raise _unreadable("is no JSON object")
+        raise _unreadable("is not a JSON object")
     status = document.get("status")
     if status == "error":
-        kind, told = str(document.get("errorType") or "error"), str(document.get("error") or "without a reason")
-        return PrometheusResponse(None, (), f"{kind}: {told}"[:_TOLD])
+        kind, reason = str(document.get("errorType") or "error"), str(document.get("error") or "without a reason")
+        return PrometheusResponse(None, (), f"{kind}: {reason}"[:_TOLD])
     if status != "success":
-        raise _unreadable("says neither success nor error")
+        raise _unreadable("has neither the status success nor error")
     notices = [
         {"severity": severity, "text": text[:_TOLD]}
         for severity, name in (("warning", "warnings"), ("info", "infos"))
@@ -58,7 +58,10 @@ def opened(body: bytes, limits: Limits) -> PrometheusResponse:
 
 
 def frames_of(envelope: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> list[Frame]:
-    """The first frame carries what was asked, and the notices. No result is one frame without fields."""
+    """Return the frames of a response; the first carries the query and the notices.
+
+    Without results it is one frame without fields.
+    """
     frames = _FrameReader(envelope, query, limits).frames()
     first, *others = frames or [Frame()]
     meta = {**(first.meta or {}), "executedQueryString": query.executed}
@@ -68,10 +71,11 @@ def frames_of(envelope: PrometheusResponse, query: PrometheusQuery, limits: Limi
 
 
 def _cut(body: bytes, limits: Limits) -> tuple[bytes, list[NDArray[np.float64]]]:
-    """The points of each series read from the text itself: as objects they take ten times the memory and twice the time.
+    """Return the body without the points of its series, and the points.
 
-    No text in JSON can hold the bytes that are searched for, because a quote within one has a backslash before it. A server that writes
-    spaces between is read in the ordinary way.
+    They are parsed from the text, because as objects they take ten times the memory and twice the time. No text in JSON
+    can contain the bytes that are searched for, because a quote within one has a backslash before it. Bodies with
+    spaces between are parsed as objects.
     """
     points: list[NDArray[np.float64]] = []
     rest: list[bytes] = []
@@ -84,9 +88,9 @@ def _cut(body: bytes, limits: Limits) -> tuple[bytes, list[NDArray[np.float64]]]
         points.append(_numbers(body[found + len(_OPEN) : end]))
         held += len(points[-1])
         if len(points) > limits.query_series:
-            raise limits.refusal("query_series", f"the answer has more than {limits.query_series} series", _ADVICE)
+            raise limits.refusal("query_series", f"the response has more than {limits.query_series} series", _ADVICE)
         if held > limits.query_points:
-            raise limits.refusal("query_points", f"the answer has more than {limits.query_points} points", _ADVICE)
+            raise limits.refusal("query_points", f"the response has more than {limits.query_points} points", _ADVICE)
         rest += (body[position : found + len(_VALUES)], b"%d" % (len(points) - 1))
         position = end + 2
     rest.append(body[position:])
@@ -94,18 +98,18 @@ def _cut(body: bytes, limits: Limits) -> tuple[bytes, list[NDArray[np.float64]]]
 
 
 def _numbers(text: bytes) -> NDArray[np.float64]:
-    """Rows of time and value from ``1,"2"],[3,"4"``."""
+    """Return rows of time and value from ``1,"2"],[3,"4"``."""
     try:
         numbers = np.fromstring(text.translate(None, b'[]"'), sep=",")
     except ValueError as error:
-        raise _unreadable("has a point that is no number") from error
+        raise _unreadable("has a point that is not a number") from error
     if len(numbers) % 2:
         raise _unreadable("has a point without time or value")
     return numbers.reshape(-1, 2)
 
 
 class _FrameReader:
-    """One answer on its way to frames."""
+    """The reader of one response."""
 
     def __init__(self, envelope: PrometheusResponse, query: PrometheusQuery, limits: Limits) -> None:
         self._envelope = envelope
@@ -116,6 +120,7 @@ class _FrameReader:
         self._histograms = 0
 
     def frames(self) -> list[Frame]:
+        """Return the frames of the result."""
         data = self._envelope.data
         kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
         if not isinstance(kind, str) or not isinstance(result, list):
@@ -131,23 +136,23 @@ class _FrameReader:
 
     def _series(self, kind: str, result: list[Any]) -> Iterator[Frame]:
         if len(result) > self._limits.query_series:
-            raise self._limits.refusal("query_series", f"the answer has {len(result)} series", _ADVICE)
+            raise self._limits.refusal("query_series", f"the response has {len(result)} series", _ADVICE)
         declared = "timeseries-multi" if kind == "matrix" else "numeric-multi"
         meta = _meta(declared, kind)
         frames = [
             self._frame(declared, kind, self._labels(item), points, meta) for item in result if (points := self._of(item)) is not None
         ]
         if self._histograms:
-            told = f"{self._histograms} series of native histograms were left out; take histogram_quantile() or the like of them"
+            text = f"{self._histograms} series of native histograms were left out; use histogram_quantile() or a similar function"
             first = frames[0] if frames else Frame(meta={})
-            frames[:1] = [replace(first, meta={**(first.meta or {}), "notices": [{"severity": "warning", "text": told}]})]
+            frames[:1] = [replace(first, meta={**(first.meta or {}), "notices": [{"severity": "warning", "text": text}]})]
         yield from frames
 
     def _of(self, item: Any) -> Points | None:
-        """The points of a series; None where it has none but histograms."""
+        """Return the points of a series; None if it has only histograms."""
         self._limits.deadline.check()
         if not isinstance(item, dict):
-            raise _unreadable("has a series that is no object")
+            raise _unreadable("has a series that is not an object")
         self._histograms += "histogram" in item or "histograms" in item
         values = item.get("values")
         if isinstance(values, int) and 0 <= values < len(self._envelope.points):
@@ -164,12 +169,12 @@ class _FrameReader:
         try:
             return self._timed(np.array([(float(time), float(value)) for time, value in rows], np.float64).reshape(-1, 2))
         except (TypeError, ValueError) as error:
-            raise _unreadable("has a point that is no time and number") from error
+            raise _unreadable("has a point that is not a time and a number") from error
 
     def _timed(self, rows: NDArray[np.float64]) -> Points:
         seconds = rows[:, 0]
         if not bool((np.abs(seconds) < 9e9).all()):
-            raise _unreadable("has a time that cannot be")
+            raise _unreadable("has an impossible time")
         times = np.rint(seconds * 1000).astype(np.int64) * 1_000_000
         if not np.array_equal(times, self._latest):
             self._latest = self._times.setdefault(times.tobytes(), times)
@@ -178,7 +183,7 @@ class _FrameReader:
     def _labels(self, item: dict[str, Any]) -> Labels:
         metric = item.get("metric") or {}
         if not isinstance(metric, dict) or not all(isinstance(value, str) for value in metric.values()):
-            raise _unreadable("has a series whose labels are no texts")
+            raise _unreadable("has a series whose labels are not texts")
         return Labels.of(metric)
 
     def _frame(self, declared: str, kind: str, labels: Labels, points: Points, meta: dict[str, Any] | None = None) -> Frame:
@@ -193,7 +198,7 @@ class _FrameReader:
 
     def _text(self, result: list[Any]) -> Frame:
         if len(result) != 2 or not isinstance(result[1], str):
-            raise _unreadable("has a text that is none")
+            raise _unreadable("has an invalid string result")
         times, _ = self._points([[result[0], 0]])
         texts = np.empty(1, object)
         texts[0] = result[1]
@@ -206,4 +211,4 @@ def _meta(declared: str, kind: str) -> dict[str, Any]:
 
 
 def _unreadable(what: str) -> SourceFailed:
-    return SourceFailed(f"the answer {what}; check that the data source's URL is that of a Prometheus server")
+    return SourceFailed(f"the response {what}; check that the data source's URL is that of a Prometheus server")

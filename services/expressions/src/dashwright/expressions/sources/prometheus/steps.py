@@ -1,6 +1,6 @@
-"""How far apart the points of a range query lie, and how lengths of time are written in queries. All lengths are in nanoseconds.
+"""Steps of range queries, and the notation of durations in queries. All durations are in nanoseconds.
 
-The rules are those of the platform whose dashboards and alert rules are asked here: a saved query must come to the same step.
+The rules are Grafana's, so that a saved query gets the same step.
 """
 
 import re
@@ -16,13 +16,13 @@ _HOUR: Final = 60 * _MINUTE
 _DAY: Final = 24 * _HOUR
 _YEAR: Final = 365 * _DAY
 
+#: Default scrape interval of targets.
 SCRAPE: Final = 15 * SECOND
-"""How often targets are scraped where nobody says."""
 
+#: Most points that Prometheus returns for one series.
 _MOST_POINTS: Final = 11_000
-"""Prometheus refuses more for one series."""
 
-# A length is rounded to the second of the first pair whose first it does not exceed.
+#: Upper bounds with the duration that each rounds to; a duration takes the first pair whose bound it does not exceed.
 _ROUNDED: Final = (
     (10 * MILLISECOND, MILLISECOND),
     (15 * MILLISECOND, 10 * MILLISECOND),
@@ -58,33 +58,33 @@ _LIMITS: Final = [limit for limit, _ in _ROUNDED]
 
 
 def interval(text: str) -> int:
-    """A length as data sources and queries hold it: ``15s``, ``>1m``, or a number of seconds. Raises BadRequest."""
+    """Return a duration as data sources and queries write it: ``15s``, ``>1m``, or seconds. Raises BadRequest."""
     text = text.strip().replace("<", "", 1).replace(">", "", 1)
     return nanoseconds(f"{text}s" if text.isdecimal() else text)
 
 
 def rounded(length: int) -> int:
-    """The length that people would choose: 1, 2, 5, 10, 15, 20, 30 seconds and so on."""
+    """Return the duration rounded to one that users would choose: 1, 2, 5, 10, 15, 20, 30 seconds and so on."""
     place = bisect_left(_LIMITS, length)
     return _ROUNDED[place][1] if place < len(_ROUNDED) else _YEAR
 
 
 def step(span: int, least: int, most_points: int) -> int:
-    """The step of a query over ``span``: at least ``least``, and so that no more than about ``most_points`` points come back."""
+    """Return the step of a query over ``span``: at least ``least``, for about ``most_points`` points at most."""
     wanted = span // (most_points or 1500)
     chosen = max(least if wanted < least else rounded(wanted), rounded(span // _MOST_POINTS))
-    # Rounding may have gone down too far, and aligning the ends may add a point.
-    borne = -(-span // ((_MOST_POINTS - 1) * MILLISECOND)) * MILLISECOND
-    return max(chosen, borne)
+    # Rounding may go down too far and aligning the ends may add a point, so the server's limit is enforced again.
+    smallest = -(-span // ((_MOST_POINTS - 1) * MILLISECOND)) * MILLISECOND
+    return max(chosen, smallest)
 
 
 def rate_interval(length: int, scrape: int) -> int:
-    """A window over which a rate always sees enough scrapes, for points that lie ``length`` apart."""
+    """Return a window that always covers enough scrapes for a rate, for points ``length`` apart."""
     return max(length + scrape, 4 * scrape)
 
 
 def brief(length: int) -> str:
-    """In the largest unit that fits, the rest cut off: ``90s`` is ``1m``."""
+    """Return the duration in the largest unit that fits, the rest cut off: ``90s`` is ``1m``."""
     for unit, name in ((_YEAR, "y"), (_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m"), (SECOND, "s")):
         if length >= unit:
             return f"{length // unit}{name}"
@@ -92,7 +92,7 @@ def brief(length: int) -> str:
 
 
 def exact(length: int) -> str:
-    """In hours, minutes and seconds: ``1h0m0s``, ``2m15s``, ``1.5s``; below a second in ``200ms``."""
+    """Return the duration in hours, minutes and seconds: ``1h0m0s``, ``2m15s``, ``1.5s``; below a second ``200ms``."""
     if length < SECOND:
         return f"{length / MILLISECOND:.15g}ms"
     hours, rest = divmod(length, _HOUR)
@@ -104,7 +104,7 @@ def exact(length: int) -> str:
 
 
 def decimal(length: int) -> str:
-    """In seconds, with no more digits than needed; times since the epoch, too."""
+    """Return a duration or a time since the epoch in seconds, with no more digits than needed."""
     if length < 0:
         return f"-{decimal(-length)}"
     whole, part = divmod(length, SECOND)
@@ -112,5 +112,5 @@ def decimal(length: int) -> str:
 
 
 def aligned(instant: int, width: int, offset: int = 0) -> int:
-    """Down to a multiple of ``width``, counted from the epoch in a zone that lies ``offset`` from UTC."""
+    """Return the instant rounded down to a multiple of ``width``, counted from the epoch in a zone ``offset`` from UTC."""
     return (instant + offset) // width * width - offset

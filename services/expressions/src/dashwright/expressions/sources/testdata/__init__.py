@@ -1,1 +1,1 @@
-"""The built-in source ``grafana-testdata-datasource``: computes its answers, always the same to the same question."""
+"""The built-in source ``grafana-testdata-datasource``: computes its results, the same for equal queries."""

@@ -1,4 +1,4 @@
-"""Columns whose type is found by reading them, as people write tables: numbers, truth values, times, or text."""
+"""Columns whose type is detected from their texts: numbers, booleans, times, or text."""
 
 import csv
 import re
@@ -20,12 +20,12 @@ _DECIMAL: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf(?:i
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = 1_000_000
+#: The last epoch millisecond that fits into nanoseconds.
 _LAST: Final = 9_223_372_036_854
-"""Epoch milliseconds that still fit into nanoseconds."""
 
 
 def table(content: str, name: str) -> Frame:
-    """A frame of CSV text. The first line names the columns; ``value{host="a"}`` gives a column labels.
+    """Return a frame of CSV text. The first line names the columns; ``value{host="a"}`` gives a column labels.
 
     A column without rows is left out. Raises BadRequest that names the line.
     """
@@ -39,7 +39,7 @@ def table(content: str, name: str) -> Frame:
             raise BadRequest(f"csvContent has {len(row)} values in row {number} where its header has {len(header)}; give one a column")
     columns = [[text.strip(" ") for text in column] for column in zip(*rows, strict=True)]
     titles = [title.strip(" ") for title in header]
-    # Without rows there are no columns either.
+    # Without rows, zip yields no columns: a header alone gives an empty frame.
     fields = [_column(title, column, place) for place, (title, column) in enumerate(zip(titles, columns, strict=False))]
     return Frame(fields, name)
 
@@ -54,7 +54,7 @@ def _column(title: str, texts: Sequence[str], place: int) -> Field:
 
 
 def field_of(name: str, texts: Sequence[str]) -> Field:
-    """A column of what all of its texts are: truth values if the first is one, whole numbers, numbers, else text."""
+    """Return a column of the type that fits all texts: booleans if the first is one, integers, floats, else text."""
     nulls = np.array([text in _NULLS or text == "NULL" for text in texts], np.bool_)
     given = [text for text, null in zip(texts, nulls.tolist(), strict=True) if not null]
     if texts and texts[0].upper() in _TRUTHS:
@@ -81,7 +81,7 @@ def _field(name: str, kind: FieldType, values: list[Any], nulls: Any) -> Field:
 
 
 def _timed(field: Field) -> Field | None:
-    """The column as times, from epoch milliseconds or RFC 3339 texts; None where no value is a time."""
+    """Return the column as times, from epoch milliseconds or RFC 3339 texts; None if no value is a time."""
     if field.type is FieldType.BOOL:
         return None
     read = _instant if field.type is FieldType.STRING else _milliseconds

@@ -1,4 +1,4 @@
-"""What the series of a query are called, and the labels they have."""
+"""Names and labels of the series of a query."""
 
 from typing import Final
 
@@ -9,11 +9,15 @@ _INDEX: Final = "$seriesIndex"
 
 
 def series_name(ref_id: str, alias: str, index: int) -> str:
+    """Return the alias, or the default name of the series."""
     return alias or f"{ref_id}-series{index or ''}"
 
 
 def labels_of(text: str, index: int) -> Labels:
-    """Of ``{job="a", instance="b"}``, braces and quotes as you like; ``$seriesIndex`` is the series' number, from 0. Raises BadRequest."""
+    """Return the labels in ``{job="a", instance="b"}``; braces and quotes are optional. Raises BadRequest.
+
+    ``$seriesIndex`` is replaced by the number of the series, from 0.
+    """
     pairs = {}
     for part in filter(None, text.strip("{} ").split(",")):
         key, found, value = part.partition("=")

@@ -1,4 +1,4 @@
-"""Series that are computed from the query and its time range alone. Who asks the same again gets the same."""
+"""Series computed from the query and its time range only, so equal queries have equal results."""
 
 from random import Random
 from typing import Final
@@ -13,17 +13,18 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.testdata.naming import labels_of, series_name
 from dashwright.expressions.sources.testdata.properties import Properties
 
+#: Most points of one series; the rest of the range stays empty.
 _MOST_POINTS: Final = 10_000
-"""Of one series; the rest of the range stays empty."""
 
 _MILLISECOND: Final = 1_000_000
 _ADVICE: Final = "ask for fewer series, a shorter time range or a larger interval"
 
 
 def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
-    """One frame a series. Each begins at ``startValue`` and moves by up to half of ``spread`` a point, within ``min`` and ``max``.
+    """Return one frame a series: each starts at ``startValue`` and moves by up to half of ``spread`` a point.
 
-    ``noise`` is added to each point alone, ``dropPercent`` of the points are left out.
+    Values stay within ``min`` and ``max``. ``noise`` is added to each point alone; ``dropPercent`` of the points are
+    left out.
     """
     if count > limits.query_series:
         raise limits.refusal("query_series", f"seriesCount is {count}", _ADVICE)
@@ -39,7 +40,7 @@ def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
 
 
 def _random_walk(query: Properties, index: int) -> Frame:
-    # The standard library's generator gives the same numbers on every version and machine.
+    # The standard library's generator returns the same numbers on every version and machine.
     chance = Random(f"{query.ref_id} {query.start} {query.end} {index}")
     walker = query.number("startValue", chance.random() * 100)
     spread, noise, drop = query.number("spread", 1), query.number("noise", 0), query.number("dropPercent", 0) / 100
@@ -78,13 +79,13 @@ def predictable_pulse(query: Properties) -> Frame:
 
 
 def spread_over(query: Properties, values: Field) -> Frame:
-    """The values with times that fill the range evenly, from its beginning to its end."""
+    """Return the values with times that fill the range evenly."""
     gap = (query.end - query.start) // (len(values) - 1) if len(values) > 1 else 0
     return Frame((_times("time", [query.start + gap * number for number in range(len(values))]), values))
 
 
 def _level(wave: Properties, name: str, default: float) -> float | None:
-    """A number, or the texts ``null`` and ``nan``."""
+    """Return a number, or the value of the texts ``null`` and ``nan``."""
     given = wave.values.get(name)
     if given == "null":
         return None

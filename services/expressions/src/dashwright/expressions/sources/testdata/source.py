@@ -1,4 +1,4 @@
-"""Answers what the query itself holds or describes, and needs no record."""
+"""The TestData source: returns what the query itself holds or describes, and needs no record."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,27 +23,29 @@ Outcome = TypeVar("Outcome")
 
 TYPE: Final = TESTDATA.id
 
+#: Characters above which content is parsed outside of the event loop.
 _LARGE: Final = 5_000
-"""Characters from which reading leaves the event loop."""
 
 
 class TestData(Source):
-    """By ``scenarioId``: a query without one is a random walk."""
+    """The source of all scenarios, chosen by ``scenarioId``; the default is a random walk."""
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Return the frames of the scenario. Raises BadRequest for an unknown one."""
         properties = Properties.of(query, time_range)
         scenario = properties.text("scenarioId") or query.query_type or "random_walk"
-        answer = _SCENARIOS.get(scenario)
-        if answer is None:
+        run = _SCENARIOS.get(scenario)
+        if run is None:
             raise BadRequest(f"scenario {scenario!r:.80} of {TYPE} is not served; use one of {', '.join(_SCENARIOS)}")
-        return await answer(properties, limits)
+        return await run(properties, limits)
 
     async def health(self) -> str:
+        """Return that the source works."""
         return "Data source is working"
 
 
 async def _raw_frame(query: Properties, limits: Limits) -> Sequence[Frame]:
-    """The frames lie in ``rawFrameContent`` as JSON text."""
+    """Return the frames in ``rawFrameContent``, JSON text."""
     content = query.values.get("rawFrameContent", "")
     if not isinstance(content, str):
         raise BadRequest("rawFrameContent must be text that holds a JSON list of frames")
@@ -88,9 +90,9 @@ async def _no_data_points(query: Properties, limits: Limits) -> Sequence[Frame]:
 
 
 async def _server_error(query: Properties, limits: Limits) -> Sequence[Frame]:
-    """Fails unless ``stringInput`` says what to answer."""
+    """Return the values in ``stringInput``. Raises SourceFailed without it."""
     if not query.text("stringInput"):
-        raise SourceFailed("the scenario server_error_500 fails, as it should; give stringInput to have values instead")
+        raise SourceFailed("the scenario server_error_500 fails on purpose; give stringInput to have values instead")
     return await _csv_metric_values(query, limits)
 
 

@@ -1,4 +1,4 @@
-"""The functions of the language: one entry each, which is the allow list, the meaning and the reference page at once."""
+"""The functions of the language: one entry each, which serves as allow list, meaning and reference page."""
 
 from collections.abc import Mapping
 

@@ -18,7 +18,7 @@ def _count(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def complete_rows(values: Sequence[exp.Expr]) -> exp.Expr:
-    """The values together, or NULL where one of them is: such rows DISTINCT does not count."""
+    """Return the values as a row, or NULL if one of them is NULL: DISTINCT does not count such rows."""
     known = exp.and_(*(exp.Not(this=exp.Is(this=exp.paren(value), expression=exp.Null())) for value in values))
     return case([(known, call("row", *values))], None)
 

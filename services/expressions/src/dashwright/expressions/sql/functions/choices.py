@@ -1,4 +1,4 @@
-"""Functions that choose among their arguments. What is chosen among texts and others is a text, as in MySQL."""
+"""Functions that choose among their arguments. A choice among texts and other types is a text, as in MySQL."""
 
 from collections.abc import Sequence
 
@@ -16,6 +16,7 @@ def _if(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def case(branches: Sequence[tuple[exp.Expr, exp.Expr]], otherwise: exp.Expr | None) -> exp.Expr:
+    """Return a CASE expression of the branches."""
     return exp.Case(ifs=[exp.If(this=condition, true=value) for condition, value in branches], default=otherwise)
 
 

@@ -22,12 +22,12 @@ def _items(document: str) -> str:
 
 
 def _same_or_items(document: str) -> str:
-    """The items of an array; of anything else itself."""
+    """Return SQL for the items of an array; anything else is its own only item."""
     return f"case when json_type({document}) = 'ARRAY' then {_items(document)} else [{document}] end"
 
 
 def path_of(node: exp.Expr) -> JsonPath:
-    """A path that stands there as a text. Raises InvalidStatement."""
+    """Return the path in a literal text. Raises InvalidStatement."""
     path = read_path(node.name) if isinstance(node, exp.Literal) and node.is_string else None
     if path is None:
         raise InvalidStatement("a JSON path is a text like '$.a[0]', without a range such as [0 to 2]")
@@ -35,14 +35,14 @@ def path_of(node: exp.Expr) -> JsonPath:
 
 
 def extracted(document: exp.Expr, path: exp.Expr) -> exp.Expr:
-    """What lies at a path; of a path to many places an array of it all."""
+    """Return the value at a path; of a path to many places an array of the values."""
     found = path_of(path)
     part = call("json_extract", coerced(document, _J), text(found.text), kind=_J)
     return call("mysql_json_found", part, kind=_J) if found.many else part
 
 
 def unquoted(node: exp.Expr) -> exp.Expr:
-    """The text of a JSON string, and of anything else as it is written."""
+    """Return the text of a JSON string, and of anything else as it is written."""
     return (
         call("json_extract_string", node, text("$"), kind=_T)
         if type_of(node) is _J
@@ -63,7 +63,7 @@ def _at(document: exp.Expr, path: exp.Expr | None) -> exp.Expr:
 
 
 def _looked_at(name: str, gives: SqlType, doc: str, body: str, usage: str = "") -> SqlFunction:
-    """A function of a document, or of what lies in it at a path."""
+    """Return a function of a document, or of its value at a path."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call("mysql_" + name, _at(arguments[0], arguments[1] if len(arguments) > 1 else None), kind=gives)
@@ -72,7 +72,7 @@ def _looked_at(name: str, gives: SqlType, doc: str, body: str, usage: str = "") 
 
 
 def _pairs(name: str, doc: str, change: Callable[[exp.Expr, JsonPath, exp.Expr], exp.Expr]) -> SqlFunction:
-    """A function that puts values where paths lead."""
+    """Return a function that writes values at paths."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         if len(arguments) % 2 == 0:
@@ -285,13 +285,13 @@ DOCUMENTS = [
     written(
         "json_extract",
         "json_extract(j, path, …)",
-        "what lies there; of several paths an array; also `j -> path`",
+        "the value there; of several paths an array; also `j -> path`",
         _extract,
         2,
         None,
         *MACROS,
     ),
-    written("json_value", "json_value(j, path)", "the text, number or truth that lies there, as a text", _value, 2, 2),
+    written("json_value", "json_value(j, path)", "the text, number or boolean there, as a text", _value, 2, 2),
     written(
         "json_unquote", "json_unquote(j)", "the text of a JSON string; also `j ->> path`", lambda arguments: unquoted(arguments[0]), 1, 1
     ),
@@ -343,7 +343,7 @@ DOCUMENTS = [
     _pairs("json_set", "with `x` at the path, whether something lay there or not", _change("json_set")),
     _pairs("json_insert", "with `x` at the path where nothing lay", _change("json_insert")),
     _pairs("json_replace", "with `x` in place of what lay there", _change("json_replace")),
-    written("json_remove", "json_remove(j, path, …)", "without what lies there", _remove, 2, None),
+    written("json_remove", "json_remove(j, path, …)", "without the value there", _remove, 2, None),
     _pairs("json_array_append", "with `x` at the end of the array there", _append),
     _pairs("json_array_insert", "with `x` at that place of the array", _array_insert),
     written(

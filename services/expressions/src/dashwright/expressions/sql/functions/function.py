@@ -1,4 +1,4 @@
-"""The shape of an entry in the table of functions, and the ways to write one."""
+"""The shape of an entry in the table of functions, and builders of entries."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,28 +14,23 @@ Build = Callable[[Sequence[exp.Expr]], exp.Expr]
 
 @dataclass(frozen=True, slots=True)
 class SqlFunction:
-    """A function of the language.
-
-    ``usage`` is how it is written and ``doc`` what it gives, for the reference page. It takes ``least`` to ``most`` arguments (None: any
-    number), and ``build`` makes DuckDB's expression of them. ``macros`` are statements that it needs. ``aggregate``: over the rows of a
-    group; ``window``: over a window only; ``distinct``: takes DISTINCT.
-    """
+    """A function of the language."""
 
     name: str
-    usage: str
-    doc: str
-    build: Build
-    least: int
-    most: int | None
-    macros: tuple[str, ...] = ()
-    aggregate: bool = False
-    window: bool = False
-    distinct: bool = False
+    usage: str  #: The call, for the reference page.
+    doc: str  #: The result, for the reference page.
+    build: Build  #: Returns DuckDB's expression of the arguments.
+    least: int  #: Fewest arguments.
+    most: int | None  #: Most arguments; None for any number.
+    macros: tuple[str, ...] = ()  #: Statements that create what it needs.
+    aggregate: bool = False  #: Over the rows of a group.
+    window: bool = False  #: Over a window only.
+    distinct: bool = False  #: Takes DISTINCT.
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A body in DuckDB's SQL over parameters of these kinds."""
+    """A body in DuckDB's SQL over typed parameters."""
 
     kinds: tuple[SqlType, ...]
     names: tuple[str, ...]
@@ -43,13 +38,13 @@ class Form:
 
 
 def form(parameters: str, body: str) -> Form:
-    """Of ``"t: time, n: integer"`` and an expression over ``t`` and ``n`` that names neither twice (see ``let``)."""
+    """Return the form with parameters ``"t: time, n: integer"`` and an expression that names each once (see ``let``)."""
     pairs = [parameter.split(": ") for parameter in parameters.split(", ")] if parameters else []
     return Form(tuple(SqlType[kind.upper()] for _, kind in pairs), tuple(name for name, _ in pairs), body)
 
 
 def scalar(name: str, gives: SqlType, doc: str, *forms: Form, usage: str = "") -> SqlFunction:
-    """A function of one form for each number of arguments it takes."""
+    """Return a function with one form for each number of arguments."""
     by_count = {len(one.kinds): one for one in forms}
     bodies = ", ".join(f"({', '.join(one.names)}) as {one.body}" for one in forms)
 
@@ -64,12 +59,15 @@ def scalar(name: str, gives: SqlType, doc: str, *forms: Form, usage: str = "") -
 
 
 def written(name: str, usage: str, doc: str, build: Build, least: int, most: int | None, *macros: str) -> SqlFunction:
-    """A function whose expression depends on how its arguments are written."""
+    """Return a function whose expression depends on how its arguments are written."""
     return SqlFunction(name, usage, doc, build, least, most, macros)
 
 
 def aggregate(name: str, duckdb: str, kinds: str, gives: SqlType | None, doc: str, *, distinct: bool = False) -> SqlFunction:
-    """A function over the rows of a group: DuckDB's, over arguments of these kinds. ``gives`` None: what its first argument is."""
+    """Return a function over the rows of a group: DuckDB's, over arguments of these types.
+
+    ``gives`` None is the type of its first argument.
+    """
     wanted = [SqlType[kind.upper()] for kind in kinds.split(", ")]
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -80,7 +78,7 @@ def aggregate(name: str, duckdb: str, kinds: str, gives: SqlType | None, doc: st
 
 
 def window(name: str, usage: str, doc: str, least: int, most: int, gives: SqlType | None = None) -> SqlFunction:
-    """A function that DuckDB has under the same name, with the same meaning."""
+    """Return a window function that DuckDB has under the same name, with the same meaning."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call(name, *arguments, kind=gives or type_of(arguments[0]))
@@ -89,11 +87,11 @@ def window(name: str, usage: str, doc: str, least: int, most: int, gives: SqlTyp
 
 
 def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.Expr]) -> exp.Expr:
-    """What ``build`` makes of values that one is chosen of."""
+    """Return ``build`` of the arguments, cast to their common type (COALESCE, CASE, IF …)."""
     kind = common([type_of(argument) for argument in arguments])
     return marked(build(agreed(list(arguments), kind)), kind)
 
 
 def alias(function: SqlFunction, name: str) -> SqlFunction:
-    """The same under another name."""
+    """Return the function under another name."""
     return replace(function, name=name, usage=function.usage.replace(function.name, name, 1), doc=f"as `{function.name}`", macros=())

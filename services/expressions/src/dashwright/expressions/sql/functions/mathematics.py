@@ -17,7 +17,7 @@ def _positive(body: str, argument: str = "x") -> str:
 
 
 def _to_digits(name: str, duckdb: str, doc: str) -> SqlFunction:
-    """DuckDB rounds an exact number to a constant number of digits only."""
+    """Return a function that rounds to a number of digits."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         number = coerced(arguments[0], _N)

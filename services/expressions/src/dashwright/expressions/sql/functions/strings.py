@@ -1,4 +1,4 @@
-"""Functions of texts. Positions count characters from 1; texts compare, and are found, by their exact letters."""
+"""Functions of texts. Positions count characters from 1; texts compare and are found by their exact letters."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ _T, _I = SqlType.TEXT, SqlType.INTEGER
 
 
 def concatenated(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    """The texts of the arguments, one after another; NULL if one is."""
+    """Return the texts of the arguments, one after another; NULL if one is NULL."""
     texts = [coerced(argument, _T) for argument in arguments]
     return call("mysql_concat", exp.Array(expressions=texts), kind=_T) if len(texts) > 1 else texts[0]
 
 
 def _listed(name: str, first: SqlType, gives: SqlType, usage: str, doc: str, body: str) -> SqlFunction:
-    """A function of ``x`` and of a list ``l`` of texts."""
+    """Return a function of ``x`` and of a list ``l`` of texts."""
 
     def build(arguments: Sequence[exp.Expr]) -> exp.Expr:
         texts = exp.Array(expressions=[coerced(argument, _T) for argument in arguments[1:]])
@@ -71,7 +71,7 @@ _PLACE = (
 
 
 def _regexp(name: str, gives: SqlType, doc: str, usage: str, parameters: str, defaults: Sequence[str], body: str) -> SqlFunction:
-    """A function of ``x``, ``r`` and further parameters, which have defaults; ``body`` speaks of them as of fields of ``v``."""
+    """Return a function of ``x``, ``r`` and further parameters with defaults, which ``body`` names as fields of ``v``."""
     whole = f"{parameters}, m: text"
     pairs = whole.split(", ")
     values = [*defaults, "'c'"]
@@ -204,7 +204,7 @@ STRINGS = [
     scalar(
         "find_in_set",
         _I,
-        "the place of `x` in the list `y`, whose items stand between commas, or 0",
+        "the place of `x` in the list `y`, whose items are separated by commas, or 0",
         form(
             "x: text, y: text",
             let(
@@ -236,7 +236,7 @@ STRINGS = [
     scalar(
         "from_base64",
         _T,
-        "the text that this is the base-64 form of; NULL if it is none",
+        "the text of this base-64 form; NULL if it is invalid",
         form("x: text", let("try(decode(from_base64(v)))", x="x")),
     ),
     scalar("to_base64", _T, "the base-64 form", form("x: text", "to_base64(encode(x))")),

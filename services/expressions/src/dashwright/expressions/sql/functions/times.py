@@ -16,7 +16,7 @@ from dashwright.expressions.sql.units import COMPOUND, DATE_UNITS, TIME_UNITS, i
 _I, _T = SqlType.INTEGER, SqlType.TEXT
 _UTC_NOW = "cast(get_current_timestamp() as timestamp)"
 
-# The week a day lies in belongs to the year of its first day or, by the rule of four days, of its fourth.
+# A week belongs to the year of its first day or, by the rule of four days, to that of its fourth.
 _ANCHOR = let(
     "$d - (case when $m & 1 = 1 then isodow($d) - 1 else isodow($d) % 7 end)::int"
     " + (case when ($m & 4 = 4) = ($m & 1 = 1) then 0 else 3 end)",
@@ -62,7 +62,7 @@ MACROS = (
 
 
 def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
-    """The moment so much later, or earlier for a ``sign`` below 0. A date stays one, and so does a text."""
+    """Return the moment plus the interval, or minus for a ``sign`` below 0. A date stays a date, a text a text."""
     unit = unit_named(amount.text("unit") or "DAY")
     number = amount.this
     if sign < 0 and unit not in COMPOUND:
@@ -71,7 +71,7 @@ def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
         )
     step = interval(number, unit)
     if step is None:
-        raise InvalidStatement(f"'{unit}' is no unit of time that INTERVAL takes here; the amount of one with several parts is a text")
+        raise InvalidStatement(f"'{unit}' is not a unit of time that INTERVAL takes here; the amount of one with several parts is a text")
     add = exp.Sub if sign < 0 and unit in COMPOUND else exp.Add
     match type_of(moment):
         case SqlType.DATE if is_of_dates(unit):
@@ -108,7 +108,7 @@ def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
         return _whole(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
     micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
     if micros is None:
-        raise InvalidStatement(f"'{arguments[0].name}' is no unit of time")
+        raise InvalidStatement(f"'{arguments[0].name}' is not a unit of time")
     return _whole(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
 
 
@@ -133,11 +133,11 @@ _WIDTHS = {"YEAR": 10_000, "MONTH": 100, "DAY": 100, "HOUR": 100, "MINUTE": 100,
 
 
 def extract(unit: str, value: exp.Expr) -> exp.Expr:
-    """One number of a moment's, or several written side by side."""
+    """Return one number of a moment, or several written side by side."""
     units = COMPOUND.get(unit, (unit,))
     of_dates = set(units) & set(_DATE_PARTS)
     if not of_dates and not set(units) <= set(_CLOCK_PARTS):
-        raise InvalidStatement(f"'{unit}' is no part of a time that EXTRACT takes")
+        raise InvalidStatement(f"'{unit}' is not a part of a time that EXTRACT takes")
     wanted = SqlType.TIME if of_dates else SqlType.CLOCK
     if len(units) == 1:
         name = f"mysql_part_{unit.lower()}"
