@@ -187,7 +187,7 @@ async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitSer
     status = await roll_back(git_api)
     if loss == "of the copy and the host's":
         assert status["state"] == "error"
-        assert status["errors"] == [f"commit {first} was synced once, but is neither kept here any more nor to be had from the git host"]
+        assert status["errors"] == [f"commit {first} was synced before, but neither this worker nor the git host has it any more"]
         assert (await sync_status(git_api))["lastRef"] == second
         assert (await titles(git_api), "held" in await sync_status(git_api)) == ({"a": "2"}, False)
     else:

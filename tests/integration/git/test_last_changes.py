@@ -98,7 +98,7 @@ async def test_a_walk_that_fails_is_no_fault_of_the_list(work: Work, fetched: An
 
     async def late(*_: Any, **__: Any) -> bytes:
         await asyncio.sleep(0)
-        raise SourceFailed("the git host did not answer within 5 s")
+        raise SourceFailed("the git host did not respond within 5 s")
 
     monkeypatch.setattr(command, "run", late)
     assert await LastChanges().of(commit, ["a.json", "b.json"]) == {}

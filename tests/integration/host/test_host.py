@@ -224,7 +224,7 @@ async def test_a_host_that_is_silent_or_away_fails(asked: Asked) -> None:
         return web.Response()
 
     asked.server.api_fault = break_off
-    with pytest.raises(SourceFailed, match="broke the connection off"):
+    with pytest.raises(SourceFailed, match="closed the connection"):
         await asked.host.make_hook(asked.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
         await asked.host.hooks(asked.at("http://127.0.0.1:1/team/boards"))
@@ -241,7 +241,7 @@ async def test_a_host_that_never_answers_is_not_waited_for(asked: Asked) -> None
 
     asked.server.api_fault = wait
     client = HostClient(Reach(AllowedHosts.of(["127.0.0.1"])), seconds=0.2)
-    with pytest.raises(SourceFailed, match="did not answer in time"):
+    with pytest.raises(SourceFailed, match="did not respond in time"):
         await RestHost(client, SecretBox.of("a key of the test's own"), {}).make_hook(asked.repository, HOOK)
     answered.set()
     assert len(asked.server.calls) == 1

@@ -37,13 +37,13 @@ async def break_the_pack(request: web.Request) -> web.StreamResponse | None:
 
 
 FAULTS: Sequence[tuple[str, Fault]] = [
-    ("the git host answers 503", answering(503)),
+    ("the git host responds with status 503", answering(503)),
     ("the git host refuses access (403)", answering(403)),
     ("there is no repository at this address", answering(404)),
     ("there are no commits at this address any more", answering(200, "<html>Please log in</html>")),
-    ("what answers there is no git server", answering(200, "<html>\n<body>\tPlease log in here, and then you may go on</body></html>")),
-    ("the git host broke the connection off", hang_up),
-    ("the git host broke the connection off", break_the_pack),
+    ("the server does not speak the git protocol", answering(200, "<html>\n<body>\tPlease log in here, and then you may go on</body></html>")),
+    ("the git host closed the connection", hang_up),
+    ("the git host closed the connection", break_the_pack),
 ]
 
 
@@ -81,7 +81,7 @@ async def test_a_host_that_is_not_there_yet(trial: Trial) -> None:
     trial.work.commit({"a.json": dashboard("a", "A")})
     trial.server.fault = answering(502)
     await trial.make()
-    assert (await trial.status())["health"]["message"] == ["the git host answers 502"]
+    assert (await trial.status())["health"]["message"] == ["the git host responds with status 502"]
     trial.server.fault = None
     assert well(await trial.later())
     assert await trial.titles() == {"a": "A"}
@@ -95,7 +95,7 @@ async def test_a_silent_host_is_left_in_time(trial: Trial) -> None:
     trial.work.commit({"a.json": dashboard("a", "A2")})
     async with silent(trial.server):
         status = await trial.later()
-        assert status["health"]["message"] == status["sync"]["message"] == ["the git host did not answer within 1 s"]
+        assert status["health"]["message"] == status["sync"]["message"] == ["the git host did not respond within 1 s"]
         assert status["sync"]["state"] == "error"
     assert well(await trial.later())
     assert await trial.titles() == {"a": "A2"}

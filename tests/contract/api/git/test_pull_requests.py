@@ -301,7 +301,7 @@ async def test_a_host_that_does_not_answer(proposals: Proposals, monkeypatch: py
     monkeypatch.setattr(proposals.worker.host_client, "_seconds", 0.3)
     proposals.host.api_fault = hang
     status = await proposals.reviewed(number)
-    assert (status["state"], "did not answer in time" in status["message"]) == ("error", True)
+    assert (status["state"], "did not respond in time" in status["message"]) == ("error", True)
     assert proposals.statuses()[-1][0] == "error"
     released.set()
 

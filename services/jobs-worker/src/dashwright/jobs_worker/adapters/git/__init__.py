@@ -1,10 +1,10 @@
-"""Git: transport by the git program, objects by pygit2, and no work tree ever.
+"""Git: the git program for transport, pygit2 for objects, and never a work tree.
 
-``command`` runs the program, ``remote`` is an address and what is asked of it, ``mirrors`` keeps bare copies, ``checkout`` reads a commit.
+``command`` runs the program, ``remote`` is an address and its requests, ``mirrors`` keeps bare copies, ``checkout`` reads a commit.
 """
 
 import pygit2
 
-# What libgit2 has in memory of all packs together, in bytes; by itself it maps them whole. Reading takes as long.
+# Bytes of all packs that libgit2 maps into memory. Without a limit it maps whole packs, which is not faster.
 pygit2.settings.mwindow_size = 8 << 20
 pygit2.settings.mwindow_mapped_limit = 16 << 20

@@ -25,15 +25,15 @@ MOST_ENTRIES: Final = 50_000
 _LFS: Final = b"version https://git-lfs.github.com/spec/"
 _SPECIAL: Final = {
     FileMode.LINK: "a symbolic link is not followed: put the file itself there",
-    FileMode.COMMIT: "a submodule is not entered: its files would have to lie in this repository",
+    FileMode.COMMIT: "a submodule is not entered: keep its files in this repository",
 }
 
 
 class GitCheckout:
-    """The files below ``directory`` (empty: all), their paths relative to it.
+    """The files below ``directory`` (empty: all), with paths relative to it.
 
-    Where the commit has no such directory there are no files; with ``must_exist`` every method raises Conflict then. ``most_entries``
-    bounds files and directories together, ``largest`` the bytes of a file that is read. ``last_changes`` outlive the checkout.
+    If the commit has no such directory there are no files; with ``must_exist`` every method raises Conflict then. ``most_entries`` limits
+    files and directories together, ``largest`` the bytes of a file that is read. ``last_changes`` is a cache that outlives the checkout.
     """
 
     def __init__(
@@ -56,24 +56,28 @@ class GitCheckout:
 
     @property
     def commit(self) -> str:
+        """The hash of the commit."""
         return self._commit
 
     async def entries(self) -> Sequence[Entry]:
-        """Raises TooLarge, and SourceFailed where the copy is damaged."""
+        """Return all entries. Raises TooLarge, and CopyDamaged if the copy is damaged."""
         return await asyncio.to_thread(self._entries)
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Some 5 µs a file. Raises SourceFailed where the copy is damaged."""
+        """Return the entries with sizes, which takes about 5 µs a file. Raises CopyDamaged if the copy is damaged."""
         return await asyncio.to_thread(self._with_sizes, entries)
 
     async def last_changes(self, paths: Collection[str]) -> Mapping[str, LastChange]:
-        """Return the last changes that are known, by path."""
+        """Return the known last changes by path."""
         whole = {os.path.join(self._directory, path): path for path in paths}  # noqa: PTH118 - paths of git, thousands of them
         found = await self._last_changes.of(Commit(self._place, self._commit), whole) if whole else {}
         return {whole[path]: change for path, change in found.items()}
 
     def open_reader(self) -> Callable[[str], File]:
-        """Raises NotFound, TooLarge or Invalid for a fault of a file, and SourceFailed where the copy is damaged."""
+        """Return a function that reads a file by path.
+
+        It raises NotFound, TooLarge or Invalid for a fault of a file, and CopyDamaged if the copy is damaged.
+        """
         try:
             repository = pygit2.Repository(str(self._place))
             tree = self._root(repository)
@@ -84,10 +88,12 @@ class GitCheckout:
         return lambda path: self._read(repository, directory, path)
 
     async def difference_since(self, since: str, also: Collection[str] = ()) -> Difference | None:
-        """None where that commit is not known here (its branch was rewritten), is no ancestor, or differs by very much.
+        """Return the difference from an earlier commit.
 
-        None also where a link or submodule came or went: it may stand for a directory, and what is stored from below that is not told here.
-        And where a path ``also`` is not found, though it did not go: its name was no UTF-8.
+        None if that commit is unknown here (the branch was rewritten), is not an ancestor, or differs by more than the limit.
+
+        Also None if a symlink or submodule was added or removed: it may replace a directory, whose stored objects the difference does not
+        cover. And if a path of ``also`` is not found although it was not deleted: its name is not UTF-8.
         """
         is_after = await Commit(self._place, self._commit).descends_from(since)
         return await asyncio.to_thread(self._difference_since, since, also) if is_after else None
@@ -120,13 +126,13 @@ class GitCheckout:
             found = objects.inside(repository, directory(above), name)
             if not isinstance(found, pygit2.Blob):
                 raise NotFound(f"file not found: {path}")
-            # Its own size would be told only once it is unpacked whole.
+            # By its header: the blob's own size is known only after it is unpacked.
             check_size(repository.odb.read_header(found.id)[1], self._largest)
             body = found.data
         except (pygit2.GitError, KeyError) as error:
             raise damaged(self._place, error) from error
         if body.startswith(_LFS):
-            raise Invalid("a pointer of Git LFS, not the file itself: keep dashboards in git proper")
+            raise Invalid("a pointer of Git LFS, not the file itself: store dashboards in git without LFS")
         return File(body, str(found.id))
 
     def _difference_since(self, since: str, also: Collection[str]) -> Difference | None:
@@ -152,14 +158,14 @@ class GitCheckout:
         tree = objects.tree_of(repository, found, self._directory)
         if self._must_exist and self._directory and tree.id == objects.EMPTY:
             raise Conflict(
-                f"there is no directory {self._directory!r} at commit {self._commit[:10]}, so what is stored of this repository stays as "
-                "it is; mend spec.githost.path, or put the directory back, with a .keep in it where nothing is to be stored"
+                f"there is no directory {self._directory!r} at commit {self._commit[:10]}, so the stored objects of this repository are "
+                "kept; correct spec.githost.path, or restore the directory, with a .keep in it if nothing is to be stored"
             )
         return tree
 
 
 def _walk(repository: pygit2.Repository, tree: pygit2.Tree, above: str = "") -> Iterator[Entry]:
-    """Yield the entries below a tree; hidden directories and very deep ones are named but not entered."""
+    """Yield the entries below a tree; hidden and very deep directories are named but not entered."""
     objects.check(repository, tree.id)
     for item in tree:
         path = above + _printable(item.raw_name)
@@ -183,10 +189,10 @@ def _entry(path: str, mode: int, blob: pygit2.Oid) -> Entry:
 def _differing(
     repository: pygit2.Repository, before: pygit2.Tree | None, after: pygit2.Tree | None, above: bytes = b""
 ) -> Iterator[tuple[bytes, int, int]]:
-    """What stands in one directory and not in the other, itself or below, as far as a walk goes: its path and its modes, 0 where it is not.
+    """Yield paths that differ between two trees with both modes, 0 if missing, as deep as a walk enters.
 
-    Directories on the way are told, too, so that whoever takes a few sees no more than a few: libgit2 finds all differences before it
-    tells of one, and a small repository may hold more of them than memory does.
+    Directories on the way are yielded as well, so a caller that takes a few items costs only those: libgit2 finds all differences before it
+    returns one, and a small repository may have more of them than fit into memory.
     """
     for tree in (before, after):
         if tree is not None:
@@ -234,7 +240,7 @@ def _found(path: str, item: pygit2.Object) -> Entry:
 
 
 def _reached(raw: bytes) -> Iterator[bytes]:
-    """The directories on the way to a file, from the top, and the file: as far as a walk through the tree goes."""
+    """Yield the directories above a file from the top, and the file, as deep as a walk enters."""
     end = raw.find(b"/")
     while end >= 0:
         yield raw[: end + 1]
@@ -245,11 +251,11 @@ def _reached(raw: bytes) -> Iterator[bytes]:
 
 
 def _item(repository: pygit2.Repository, tree: pygit2.Tree, raw: bytes) -> pygit2.Object | None:
-    """What a path names, if it is what the path says it is: a directory or none."""
+    """Return the object at a path if it is what the path says: a directory or not."""
     item = objects.at(repository, tree, os.fsdecode(raw.rstrip(b"/")))
     return item if isinstance(item, pygit2.Tree) == raw.endswith(b"/") else None
 
 
 def _printable(raw: bytes | None) -> str:
-    """A name that is no UTF-8 is shown with its bytes escaped, and refused by the rules of paths."""
+    """Return a name as text. Bytes that are not UTF-8 are escaped, and the rules on paths refuse the result."""
     return (raw or b"").decode(errors="backslashreplace")

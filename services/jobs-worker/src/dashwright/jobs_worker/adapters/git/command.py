@@ -1,4 +1,4 @@
-"""The git program, run so that nothing of this machine or of a repository changes what it does."""
+"""The git program, run so that neither this machine's configuration nor a repository's changes its behaviour."""
 
 import asyncio
 import os
@@ -13,25 +13,25 @@ from dashwright.common.errors import SourceFailed
 from dashwright.jobs_worker.adapters.git.trace import open_trace
 
 _OLDEST: Final = (2, 37)
-"""The first that can be told which address a host has."""
+"""The first version that connects to a given address of a host."""
 
-_SAID: Final = 16 * 1024
+_MOST_STDERR: Final = 16 * 1024
 _NOT_FOUND: Final = 127
-_ANSWER: Final = 8 * 1024 * 1024
+_MOST_STDOUT: Final = 8 * 1024 * 1024
 _BOUNDED: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
-"""With 2 GiB of memory at most: what a host sends may unpack to anything."""
+"""Limits memory to 2 GiB: a pack from a host may unpack to any size."""
 
 _PATIENCE: Final = 5.0  # seconds between asking the program to end and ending it
 
 _ALWAYS: Final[Mapping[str, str]] = {
     "core.bigFileThreshold": "64m",
     "core.hooksPath": "/dev/null",
-    # What is mapped of a large pack has to fit into the memory that the program may have.
+    # The mapped part of a large pack has to fit into the memory limit of the program.
     "core.packedGitLimit": "512m",
     "core.packedGitWindowSize": "32m",
     "core.fsmonitor": "false",
     "credential.helper": "",
-    # After a rewritten history all that is known is told in one request, however long it is.
+    # After a rewritten history the negotiation takes one request, whatever its length.
     "fetch.negotiationAlgorithm": "skipping",
     "gc.auto": "0",
     "maintenance.auto": "false",
@@ -45,9 +45,9 @@ _ALWAYS: Final[Mapping[str, str]] = {
 
 
 class GitFailed(Exception):
-    """The program ended with another ``status`` than 0; ``stdout`` and ``stderr`` are what it wrote, for whoever makes a sentence of it.
+    """The program ended with a ``status`` other than 0; ``stdout`` and ``stderr`` are its output.
 
-    ``retry_after``: seconds for which the host wants to be left alone, where it says so.
+    ``retry_after`` is the pause in seconds that the host asks for, None if it does not.
     """
 
     def __init__(self, status: int, stdout: str, stderr: str, retry_after: float | None = None) -> None:
@@ -59,10 +59,10 @@ class GitFailed(Exception):
 
 
 async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, str], seconds: float) -> bytes:
-    """What the program answers, of which 8 MiB are kept. ``settings`` are configuration of this run only, that no list of processes shows.
+    """Run git and return at most 8 MiB of its output. ``settings`` are configuration of this run; they do not appear in process lists.
 
-    Raises GitFailed, and SourceFailed where there is no such program or it takes longer than ``seconds``. Cancelled or late, it is ended
-    with everything it has started.
+    Raises GitFailed, and SourceFailed if git is not installed or takes longer than ``seconds``. When cancelled or late, git and everything
+    it started is ended.
     """
     with open_trace() as trace:
         process = await _start(arguments, folder, {**_environment({**_ALWAYS, **settings}, folder), **trace.environment}, trace.writing)
@@ -70,10 +70,12 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
         assert process.stderr is not None
         try:
             async with asyncio.timeout(seconds):
-                stdout, stderr, _ = await asyncio.gather(_read(process.stdout, _ANSWER), _read(process.stderr, _SAID), trace.read())
+                stdout, stderr, _ = await asyncio.gather(
+                    _read(process.stdout, _MOST_STDOUT), _read(process.stderr, _MOST_STDERR), trace.read()
+                )
                 status = await process.wait()
         except TimeoutError as error:
-            raise SourceFailed(f"the git host did not answer within {seconds:.0f} s") from error
+            raise SourceFailed(f"the git host did not respond within {seconds:.0f} s") from error
         finally:
             await _end(process)
     if status == _NOT_FOUND:
@@ -84,13 +86,13 @@ async def run(arguments: Sequence[str], *, folder: Path, settings: Mapping[str, 
 
 
 class Program:
-    """The git program that is here; its version is asked for until it will do, and then no more."""
+    """The installed git program. Its version is checked until it is recent enough, and then no more."""
 
     def __init__(self) -> None:
         self._is_recent = False
 
     async def require(self, folder: Path) -> None:
-        """Raises SourceFailed for a git that would not connect to the address it is told, and where there is none."""
+        """Raise SourceFailed if git is missing, or too old to connect to a given address."""
         if self._is_recent:
             return
         stderr = (await run(["version"], folder=folder, settings={}, seconds=10)).decode(errors="replace").strip()[:60]
@@ -118,7 +120,7 @@ async def _start(arguments: Sequence[str], folder: Path, environment: Mapping[st
 
 
 def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """Made from nothing, so that no configuration of the machine, its users or its administrator is read."""
+    """Return an environment made from nothing, so that no configuration of the machine, its users or its administrator is read."""
     environment = {
         "PATH": os.environ.get("PATH", os.defpath),
         "HOME": "/nonexistent",
@@ -127,7 +129,7 @@ def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
-        # No repository above the folder is looked for: its configuration would be another's.
+        # Git must not find a repository above the folder: its configuration would apply.
         "GIT_CEILING_DIRECTORIES": str(folder.parent),
         "GIT_CONFIG_COUNT": str(len(settings)),
     }
@@ -137,7 +139,7 @@ def _environment(settings: Mapping[str, str], folder: Path) -> dict[str, str]:
 
 
 async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
-    """To the end; what is beyond ``most`` is let go."""
+    """Read a stream to its end and return its first ``most`` bytes."""
     kept = bytearray()
     while piece := await stream.read(64 * 1024):
         kept += piece[: most - len(kept)]
@@ -145,7 +147,7 @@ async def _read(stream: asyncio.StreamReader, most: int) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Ends the program and what it has started: the helpers that talk to the host are processes of their own, and may be slower to end."""
+    """End the program and everything it started: the helpers that talk to the host are separate processes and may end later."""
     if process.returncode is not None:
         return
     with suppress(ProcessLookupError):

@@ -1,6 +1,6 @@
-"""Changes of files as commits, made in a bare copy without a work tree, and sent to their host at once.
+"""Changes of files as commits: made in a bare copy without a work tree, and sent to their host in one push.
 
-What is made lies in a folder of its own beside the copy's objects until the host has taken it: of a push that fails nothing stays.
+New objects are kept in a folder of their own next to the copy's objects until the host has accepted them, so a failed push leaves nothing.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _OUTGOING: Final = "outgoing"
 _NAME: Final = re.compile(r"[0-9a-f]{40}")
 _LONGEST_NAME: Final = 200
 _LOOKED_AT: Final = 1000
-"""Commits that may have come after one that is looked for."""
+"""Commits after the one that is looked for."""
 
 _LONGEST_MESSAGE: Final = 10_000
 _NO_FILES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
@@ -38,30 +38,30 @@ _NO_FILES: Final = frozenset({FileMode.LINK, FileMode.COMMIT})
 
 @dataclass(frozen=True, slots=True)
 class BranchChange:
-    """``own`` is the repository's own branch (empty: the host's default one), ``ref`` the branch to change (empty: the own one).
+    """A change of a branch."""
 
-    ``base`` is the commit that ``ref`` is at, or that of ``own`` where there is no such branch yet; empty in an empty repository.
-    ``drafts`` become one commit each, and are gone through again where the copy has to be made anew. Their paths are those inside
-    ``directory``, empty for the root; what lies outside stays as it is.
-    """
-
+    #: The repository's own branch; empty for the host's default branch.
     own: str
+    #: Branch to change; empty for the own one.
     ref: str
+    #: Commit that ``ref`` is at, or ``own`` if ``ref`` does not exist yet; empty in an empty repository.
     base: str
+    #: One commit each. Iterated again if the copy has to be recreated.
     drafts: Sequence[Draft]
+    #: Directory that the paths of edits are relative to; empty for the root. Files outside of it are kept.
     directory: str = ""
 
 
 _Write: TypeAlias = tuple[Sequence[str], pygit2.Oid | None]
-"""The rest of a path, and the blob that goes there; None where what is there goes."""
+"""The rest of a path and the blob to put there; None deletes."""
 
 
 async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChange) -> Commit:
-    """The last commit that was made and taken by the host; that of ``base`` where nothing differs from it.
+    """Make the commits, push them and return the last one; the commit of ``base`` if nothing differs from it.
 
-    Two requests to the host for the push, and two to four before it where the branch is not the own one by name or the copy lacks
-    ``base``, whatever the number of files. Raises Conflict where the branch is not at ``base``, what Remote.push raises, NotFound for a
-    file that is to be removed and not there, and BadRequest for edits that do not fit the tree.
+    The push takes two requests to the host, preceded by two to four if the branch is not named as the own one or the copy lacks ``base``,
+    whatever the number of files. Raises Conflict if the branch is not at ``base``, what ``Remote.push`` raises, NotFound for a missing file
+    to delete, and BadRequest for edits that do not fit the tree.
     """
     async with mirrors.locked(uid) as place:
         return await mirrors.with_repair(place, lambda: _commit(mirrors, place, remote, change))
@@ -89,11 +89,11 @@ async def _commit(mirrors: Mirrors, place: Path, remote: Remote, change: BranchC
 
 
 async def _target(mirrors: Mirrors, place: Path, remote: Remote, change: BranchChange) -> tuple[str, str]:
-    """The branch to push to, and the commit that it has to be at; empty where there must be no such branch."""
+    """Return the branch to push to and the commit it must be at; empty if the branch must not exist."""
     if not change.ref or change.ref == change.own:
         return change.own or await _default_branch(mirrors, place, remote), change.base
     if not change.own and change.ref == await _default_branch(mirrors, place, remote):
-        # Who may write to other branches may not write to this one by its name.
+        # Otherwise the right to write other branches would be enough to write the own one by its name.
         raise BadRequest(f"branch {change.ref!r} is the repository's own: leave the ref out")
     head = await remote.head(change.ref, place)
     if head not in (None, change.base):
@@ -107,18 +107,18 @@ async def _default_branch(mirrors: Mirrors, place: Path, remote: Remote) -> str:
 
 
 async def _arrived(mirrors: Mirrors, place: Path, remote: Remote, branch: str, made: str, error: SourceFailed) -> Commit:
-    """A push whose end was not heard may have arrived: the commit, if the branch has it. Raises the error if not."""
+    """Return the commit if the branch has it: a push with a lost response may have succeeded. Raises the error if it does not."""
     try:
         newest = await mirrors.fetch_locked(place, remote, branch)
     except DashwrightError:
-        raise SourceFailed(f"{error.message}; whether the change has arrived there is not known") from error
+        raise SourceFailed(f"{error.message}; it is unknown whether the change arrived there") from error
     if newest is None or not await newest.descends_from(made):
         raise error
     return replace(newest, sha=made)
 
 
 async def commits_by(newest: Commit, by: GitIdentity, at: datetime) -> Sequence[tuple[Commit | None, Commit]]:
-    """The newest commits of a branch that are by somebody and of that second, each with the one before it."""
+    """Return the newest commits of a branch by this author in that second, each with its parent."""
     return await asyncio.to_thread(_commits_by, newest, _signature(by, at))
 
 
@@ -136,12 +136,12 @@ def _is_by(author: pygit2.Signature, wanted: pygit2.Signature) -> bool:
 
 
 def _moved(branch: str) -> Conflict:
-    return Conflict(f"branch {branch!r} has moved meanwhile: look at what it holds now, and change that")
+    return Conflict(f"branch {branch!r} has moved: read it again and repeat the change")
 
 
 def _knows(place: Path, sha: str) -> bool:
     if not _NAME.fullmatch(sha):
-        raise BadRequest(f"{sha[:80]!r} is no commit: it is named by all 40 digits")
+        raise BadRequest(f"{sha[:80]!r} is not a commit: give all 40 digits")
     try:
         return objects.commit_of(pygit2.Repository(str(place)), sha) is not None
     except pygit2.GitError as error:
@@ -149,7 +149,7 @@ def _knows(place: Path, sha: str) -> bool:
 
 
 class OutgoingObjects:
-    """A bare repository over the objects of a copy, for what is made and not yet taken."""
+    """A bare repository on top of the objects of a copy, for objects that the host has not accepted yet."""
 
     def __init__(self, place: Path) -> None:
         self.folder = place / _OUTGOING
@@ -160,7 +160,7 @@ class OutgoingObjects:
         self._repository = pygit2.Repository(str(self.folder))
 
     def make(self, change: BranchChange) -> str:
-        """The last commit of a change; ``base`` where its tree is that of it. A draft that changes nothing makes none."""
+        """Make the commits and return the last one; ``base`` if its tree is unchanged. A draft that changes nothing makes no commit."""
         try:
             newest = self._repository[change.base].peel(pygit2.Commit) if change.base else None
             for draft in change.drafts:
@@ -184,13 +184,13 @@ class OutgoingObjects:
         return None if edit.body is None else self._repository.create_blob(edit.body)
 
     def _kept(self) -> pygit2.Oid:
-        """A directory that holds nothing, as git keeps one: whoever looks for it is to find it."""
+        """Return a tree with a ``.keep`` file: git has no empty directories, and readers of the directory must find it."""
         builder = self._repository.TreeBuilder()
         builder.insert(paths.KEEP, self._repository.create_blob(b""), FileMode.BLOB)
         return builder.write()
 
     def _around(self, before: pygit2.Object | None, way: Sequence[str], inside: pygit2.Oid) -> pygit2.Oid:
-        """The tree with another one at the end of a ``way`` through it, of directories only; the rest stays as it is."""
+        """Return the tree with another tree at the end of the path ``way``; everything else is kept."""
         if not way:
             return inside
         builder = self._repository.TreeBuilder(before) if isinstance(before, pygit2.Tree) else self._repository.TreeBuilder()
@@ -198,17 +198,18 @@ class OutgoingObjects:
         return builder.write()
 
     def keep(self) -> None:
-        """Into the copy, file by file: a pack would take ten times as long, and is made when the copy is tidied."""
+        """Move the objects into the copy one by one: writing a pack takes ten times as long, and git makes one when it tidies the copy."""
         for made in (self.folder / "objects").glob("[0-9a-f][0-9a-f]/*"):
             directory = self._place / "objects" / made.parent.name
             directory.mkdir(exist_ok=True)
             made.replace(directory / made.name)
 
     def remove(self) -> None:
+        """Delete the objects."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _tree(self, before: pygit2.Tree | None, writes: Sequence[_Write], above: str = "") -> pygit2.Oid | None:
-        """A directory after the writes; None where it is empty. What none of them names stays as it is."""
+        """Return a directory after the writes; None if it is empty. Names without a write are kept."""
         if before is not None:
             objects.check(self._repository, before.id)
         builder = self._repository.TreeBuilder(before) if before is not None else self._repository.TreeBuilder()
@@ -217,7 +218,7 @@ class OutgoingObjects:
             if len(parts) > 1:
                 inside.setdefault(parts[0], []).append((parts[1:], blob))
         here = [(parts[0], blob) for parts, blob in writes if len(parts) == 1]
-        # In this order a file may take the place of a directory in one change, and a directory that of a file.
+        # Deletions first, so that a file can replace a directory in one change, and a directory a file.
         _remove(builder, [name for name, blob in here if blob is None], above)
         for name, below in inside.items():
             self._directory(builder, name, below, above)
@@ -242,7 +243,7 @@ def _put(builder: pygit2.TreeBuilder, name: str, blob: pygit2.Oid, above: str) -
     if isinstance(before, pygit2.Tree):
         raise BadRequest(f"{above}{name} is a directory: no file can be put in its place")
     if before is not None and before.filemode in _NO_FILES:
-        raise BadRequest(f"{above}{name} is a link or submodule, which is not written: remove it first")
+        raise BadRequest(f"{above}{name} is a link or submodule and cannot be written: delete it first")
     builder.insert(name, blob, FileMode.BLOB if before is None else before.filemode)
 
 
@@ -255,7 +256,10 @@ def _remove(builder: pygit2.TreeBuilder, names: Iterable[str], above: str) -> No
 
 
 def _signature(by: GitIdentity, at: datetime | None = None) -> pygit2.Signature:
-    """Without what git ends a name with; of somebody who has none, ours. ``at`` None is now."""
+    """Return a git signature.
+
+    Characters that git forbids are dropped, and missing parts replaced by those of Dashwright. ``at`` None is now.
+    """
     name, email = _plain(by.name) or _OURS.name, _plain(by.email) or _OURS.email
     return pygit2.Signature(name, email) if at is None else pygit2.Signature(name, email, int(at.timestamp()), 0)
 
@@ -265,6 +269,6 @@ def _plain(text: str) -> str:
 
 
 def _text(message: str) -> str:
-    """Without what a terminal that shows it would do instead of showing it."""
+    """Return the message without control characters, which a terminal would execute."""
     shown = "".join(character for character in message if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cs"))
     return shown.strip()[:_LONGEST_MESSAGE] + "\n"

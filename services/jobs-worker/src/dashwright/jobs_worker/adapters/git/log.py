@@ -19,9 +19,9 @@ _LONGEST_NAME: Final = 200
 
 
 async def log(commit: Commit, path: str) -> Sequence[HistoryItem]:
-    """A commit and those before it, at most 1,000; an empty path is touched by all. Raises SourceFailed where the copy is damaged.
+    """Return a commit and those before it that touch a path (empty: all), at most 1,000. Raises CopyDamaged if the copy is damaged.
 
-    Cancelled, it leaves off after the commit it is at.
+    When cancelled, the walk ends after the present commit.
     """
     cancelled = Event()
     try:
@@ -41,20 +41,23 @@ def _log(commit: Commit, path: str, cancelled: Event) -> list[HistoryItem]:
 
 
 def _touching(repository: pygit2.Repository, commits: Iterator[pygit2.Commit], path: str, cancelled: Event) -> Iterator[pygit2.Commit]:
-    """A merge touches only what it has otherwise than each of those that it merges."""
+    """Yield the commits that touch ``path``. A merge commit counts only if it differs from every parent there."""
     for commit in commits:
         if cancelled.is_set():
             return
-        if not path:
+        if not path or _touches(repository, commit, path):
             yield commit
-            continue
-        here, *before = (_at(repository, each, path) for each in (commit.id, *commit.parent_ids))
-        if here not in before if before else here is not None:
-            yield commit
+
+
+def _touches(repository: pygit2.Repository, commit: pygit2.Commit, path: str) -> bool:
+    now = _at(repository, commit.id, path)
+    if not commit.parent_ids:
+        return now is not None
+    return all(_at(repository, parent, path) != now for parent in commit.parent_ids)
 
 
 def _at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.Oid | None:
-    """What a path names in a commit."""
+    """Return the id of the object at a path in a commit; None if there is none."""
     found = objects.commit_of(repository, str(commit))
     named = objects.at(repository, objects.tree_of(repository, found), path) if found is not None else None
     return named.id if named is not None else None

@@ -1,4 +1,4 @@
-"""Bare copies of repositories in the data folder: made when first needed, brought up to date, made anew when damaged."""
+"""Bare copies of repositories in the data folder: created when first needed, updated by fetches, recreated when damaged."""
 
 import asyncio
 import hashlib
@@ -28,17 +28,17 @@ _SYNCED: Final = _SEEN + "synced/"
 _DAMAGED: Final = (
     *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
     *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
-    # What a killed program left behind: no other is at work while the copy is held.
+    # Locks that a killed program left: the copy is locked, so no other program holds them.
     *("Another git process", "cannot lock ref", "local refs could not be updated"),
 )
 _LEFT: Final = ("pack/tmp_*", "pack/.tmp-*", "tmp_objdir-*", "incoming-*")
-"""Below the objects, what a program leaves that was killed."""
+"""Files below the objects that a killed program leaves."""
 
 _TIDYING: Final = {
     "gc.auto": "1000",
     "gc.autoDetach": "false",
     "gc.autoPackLimit": "20",
-    # What is large is left as it is: it is not to be written anew for every few commits.
+    # Large packs are left alone: rewriting them for every few commits takes too long.
     "gc.bigPackThreshold": "64m",
     "gc.pruneExpire": "1.hour.ago",
 }
@@ -52,27 +52,29 @@ Result = TypeVar("Result")
 
 
 class _CopyTooLarge(TooLarge):
-    """What a copy takes, not what is to be put in it."""
+    """The copy itself takes too much space, as opposed to a file that would be put in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """``folder`` is theirs alone; a copy takes ``most_bytes`` at most. Several workers may share the folder."""
+    """The copies of all repositories in one folder, which several workers may share."""
 
+    #: Used for nothing else.
     folder: Path
+    #: Limit for one copy.
     most_bytes: int
 
     async def fetch(self, uid: str, remote: Remote, branch: str) -> "Commit | None":
-        """The newest commit of a branch, or of the host's default one; None where the repository has no commit yet.
+        """Fetch a branch, or the host's default one, and return its newest commit; None if the repository has no commit yet.
 
-        At most four requests to the host. Raises what Remote raises, NotFound for a branch that is gone, and TooLarge.
+        At most four requests to the host. Raises what Remote raises, NotFound for a deleted branch, and TooLarge.
         """
         async with self.locked(uid) as place:
             return await self.fetch_locked(place, remote, branch)
 
     @asynccontextmanager
     async def locked(self, uid: str) -> AsyncIterator[Path]:
-        """Where the copy of a repository is or will be, for whoever works with it alone."""
+        """Lock the copy of a repository and yield its path. It may not exist yet."""
         place = self.folder / _name(uid)
         try:
             async with file_lock.exclusive(place.with_suffix(".lock")):
@@ -81,14 +83,14 @@ class Mirrors:
             raise _unwritten(str(error.strerror)) from error
 
     async def fetch_locked(self, place: Path, remote: Remote, branch: str) -> "Commit | None":
-        """As ``fetch``, by its holder."""
+        """Fetch a branch into a copy that the caller has locked. Otherwise like ``fetch``."""
         return await self.with_repair(place, lambda: self._fetch(place, remote, branch))
 
     async def with_repair(self, place: Path, work: Callable[[], Awaitable[Result]]) -> Result:
-        """Does ``work`` with a copy that the caller holds, made where there is none.
+        """Return the result of ``work`` on a copy that the caller has locked; the copy is created if missing.
 
-        Where the copy turns out to be damaged, or too large (it may hold what no branch holds any more), it is made anew and the work is
-        done once more. A new copy that is still damaged or too large is dropped, and the error raised.
+        If the copy is damaged, or too large (it may hold objects that no branch contains any more), it is recreated and the work is done
+        once more. A new copy that is damaged or too large is deleted, and the error raised.
         """
         is_new = not await asyncio.to_thread((place / "HEAD").exists)
         while True:
@@ -105,22 +107,22 @@ class Mirrors:
             is_new = True
 
     async def fetch_pull_request(self, uid: str, remote: Remote, number: int) -> "Commit":
-        """The newest commit of a pull request, from a fork or not. Raises what ``fetch`` does."""
+        """Return the newest commit of a pull request, from a fork or not. Raises what ``fetch`` does."""
         async with self.locked(uid) as place:
             return await self.with_repair(place, lambda: self._fetch_pull_request(place, remote, number))
 
     async def fetch_synced(self, uid: str, remote: Remote, sha: str) -> "Commit":
-        """A commit that was synced before, wherever branches are now. Raises NotFound where neither the copy nor its host has it."""
+        """Return a commit that was synced before, wherever branches are now. Raises NotFound if neither the copy nor its host has it."""
         async with self.locked(uid) as place:
             return await self.with_repair(place, lambda: self._fetch_synced(place, remote, sha))
 
     async def keep_synced(self, uid: str, shas: Collection[str]) -> None:
-        """These commits are not lost to the copy, whatever becomes of branches; others are no longer kept for their own sake."""
+        """Protect exactly these commits from garbage collection, whatever happens to branches."""
         async with self.locked(uid) as place:
             await self.with_repair(place, lambda: to_end(_pin, place, shas))
 
     def place(self) -> Path:
-        """The folder of all copies, which is no repository itself."""
+        """Return the folder of all copies, which is not a repository itself."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -128,7 +130,7 @@ class Mirrors:
         return self.folder
 
     async def keep_only(self, uids: Sequence[str]) -> int:
-        """Drops the copies of all other repositories, which are gone; answers how many. Tidies those that stay."""
+        """Delete the copies of all other repositories, return how many, and tidy the remaining ones."""
         kept = {_name(uid) for uid in uids}
         dropped = 0
         for place in [place for place in self.place().iterdir() if place.is_dir()]:
@@ -156,7 +158,7 @@ class Mirrors:
 
     async def _fetch_pull_request(self, place: Path, remote: Remote, number: int) -> "Commit":
         try:
-            # All under one name: none of them is held for longer than gc leaves what no name leads to.
+            # All pull requests share one reference, so each is kept only until the next fetch and garbage collection.
             return await self._fetch_reference(place, remote, f"refs/pull/{number}/head", seen_as="refs/pull")
         except NotFound as error:
             if error.message != "branch not found":
@@ -164,7 +166,7 @@ class Mirrors:
             raise NotFound(f"the git host has no commits of pull request {number}") from error
 
     async def _fetch_reference(self, place: Path, remote: Remote, source: str, *, seen_as: str) -> "Commit":
-        # By a digest: a branch may be called as the directory of another was.
+        # By a digest: the name of a branch may equal the directory of another one.
         target = _SEEN + hashlib.sha256(seen_as.encode()).hexdigest()[:40]
         fetching = remote.run("fetch", "--no-tags", "--no-write-fetch-head", "--quiet", remote.url, f"+{source}:{target}", folder=place)
         await self.within_size_limit(place, fetching)
@@ -179,12 +181,15 @@ class Mirrors:
             except NotFound as error:
                 if error.message != COMMIT_NOT_FOUND:
                     raise
-                text = f"commit {sha} was synced once, but is neither kept here any more nor to be had from the git host"
+                text = f"commit {sha} was synced before, but neither this worker nor the git host has it any more"
                 raise NotFound(text) from error
         return Commit(place, sha)
 
     async def within_size_limit(self, place: Path, work: Coroutine[None, None, Result]) -> Result:
-        """Looks at the folder while it fills: nobody says beforehand how large a repository is. Raises TooLarge."""
+        """Return the result of ``work`` while watching the size of the copy: hosts do not announce how large a repository is.
+
+        Raises TooLarge.
+        """
         fetching = asyncio.ensure_future(work)
         try:
             is_done = False
@@ -208,15 +213,15 @@ class Commit:
     sha: str
 
     async def descends_from(self, sha: str) -> bool:
-        """Whether the copy has a commit of this name, and it is this one or came before.
+        """Return whether the copy has a commit of this name that is this one or an ancestor.
 
-        Raises TooLarge, and SourceFailed where the copy is damaged or git does not end in time.
+        Raises TooLarge, and SourceFailed if the copy is damaged or git takes too long.
         """
         is_near = await asyncio.to_thread(self._is_near, sha)
         return await self._is_ancestor(sha) if is_near is None else is_near
 
     def _is_near(self, sha: str) -> bool | None:
-        """Of itself and what it was made on: mostly that is what is asked for. None where others have to be looked at."""
+        """Return whether the commit is this one or a parent, which is the usual case; None if that is not enough to decide."""
         try:
             oid = pygit2.Oid(hex=sha)
         except ValueError:
@@ -231,11 +236,11 @@ class Commit:
         return True if own is not None and oid in own.parent_ids else None
 
     async def _is_ancestor(self, sha: str) -> bool:
-        """By the git program, which has bounds of its own: libgit2 would load all the commits between, of whatever size."""
+        """Ask the git program, whose memory is limited: libgit2 would load all commits in between, whatever their size."""
         try:
             await command.run(["merge-base", "--is-ancestor", sha, self.sha], folder=self.place, settings={}, seconds=_ANCESTRY_SECONDS)
         except GitFailed as failed:
-            error = SourceFailed(f"git cannot tell what came before commit {self.sha}: {failed.stderr.strip()[:_LONGEST_SAID]}")
+            error = SourceFailed(f"git cannot read the history before commit {self.sha}: {failed.stderr.strip()[:_LONGEST_SAID]}")
             if _is_damaged(error):
                 raise damaged(self.place, error) from failed
             if failed.status != _IS_NO_ANCESTOR:
@@ -245,9 +250,9 @@ class Commit:
 
 
 def damaged(place: Path, error: Exception) -> CopyDamaged:
-    """What libgit2 stumbles over in a copy: it is made anew when it is fetched again."""
+    """Return the error for a copy that libgit2 cannot read, and mark the copy so that the next fetch recreates it."""
     (place / "HEAD").unlink(missing_ok=True)
-    return CopyDamaged(f"the worker's copy of the repository is damaged, and will be made anew: {error}")
+    return CopyDamaged(f"the worker's copy of the repository is damaged and will be recreated: {error}")
 
 
 def _unwritten(reason: str) -> SourceFailed:
@@ -259,7 +264,7 @@ def _name(uid: str) -> str:
 
 
 def _make(place: Path) -> None:
-    """Drops also what a download that was cut off has left: nothing else would."""
+    """Create a copy if it is missing. Deletes what an interrupted download left: nothing else would."""
     for left in [left for pattern in _LEFT for left in (place / "objects").glob(pattern)]:
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
@@ -275,7 +280,7 @@ def _make(place: Path) -> None:
 
 
 async def _tidy(place: Path) -> None:
-    """Many small packs become one, and what no branch holds any more goes, when it is worth it."""
+    """Let git merge small packs and drop unreachable objects if it is worth it."""
     try:
         await command.run(["gc", "--auto", "--force", "--quiet"], folder=place, settings=_TIDYING, seconds=_TIDY_SECONDS)
     except (GitFailed, SourceFailed) as error:

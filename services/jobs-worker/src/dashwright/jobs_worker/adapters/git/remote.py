@@ -1,4 +1,4 @@
-"""A repository on a git host: where it is, who asks, and what its refusals mean."""
+"""A repository on a git host: its address, the credentials, and the meaning of the host's errors."""
 
 import asyncio
 import base64
@@ -37,16 +37,16 @@ COMMIT_NOT_FOUND: Final = "commit not found"
 _SHOWN_BRANCHES: Final = 3
 
 _USER: Final = "x-access-token"
-"""Hosts that take a token as a password take any name with it; this is the one that some of them ask for."""
+"""A user name for a token that serves as password: most hosts accept any name, and some require this one."""
 
 _SUFFIX: Final = ".git"
 _MOST_SPELLINGS: Final = 10_000
 
 _REQUESTS: Final[Mapping[str, int]] = {"fetch": 3}
-"""How many http requests a command makes, where there are more than two."""
+"""HTTP requests that a command makes, if more than two."""
 
 _PUSHING: Final = {"http.postBuffer": str(64 * 1024 * 1024)}
-"""A push up to this size is one request, of a length that is told beforehand: not every host takes another."""
+"""A push up to this size is one request with a Content-Length: not every host accepts chunked requests."""
 
 _REFUSED: Final = re.compile(r"^!\t[^\t\n]*\t(.*)$", re.MULTILINE)
 _MOVED: Final = ("[rejected]", "cannot lock ref", "failed to update ref", "incorrect old value", "reference already exists")
@@ -63,10 +63,10 @@ _SIGNS: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
     ("not our ref", NotFound, COMMIT_NOT_FOUND),
     ("unadvertised object", NotFound, COMMIT_NOT_FOUND),
     ("not found", NotFound, _NOWHERE),
-    ("could not determine hash algorithm", NotFound, f"{_NOWHERE}: what answers there is no git server"),
-    ("mismatched algorithms", BadRequest, "the repository names its objects by SHA-256; only those with SHA-1 are read"),
+    ("could not determine hash algorithm", NotFound, f"{_NOWHERE}: the server does not speak the git protocol"),
+    ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
-    ("unable to update url base from redirection", BadRequest, "the git host answers with another address: give that one as the url"),
+    ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
     ("SSL CA cert", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
     ("error setting certificate", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
     (
@@ -78,58 +78,63 @@ _SIGNS: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
     ("Failed to connect", SourceFailed, "the git host cannot be reached"),
     ("Connection refused", SourceFailed, "the git host cannot be reached"),
     ("Operation too slow", SourceFailed, "the git host sends too slowly"),
-    ("timed out", SourceFailed, "the git host did not answer in time"),
-    ("unexpected disconnect", SourceFailed, "the git host broke the connection off"),
-    ("Empty reply", SourceFailed, "the git host broke the connection off"),
-    ("Recv failure", SourceFailed, "the git host broke the connection off"),
-    ("RPC failed", SourceFailed, "the git host broke the connection off"),
-    ("early EOF", SourceFailed, "the git host broke the connection off"),
+    ("timed out", SourceFailed, "the git host did not respond in time"),
+    ("unexpected disconnect", SourceFailed, "the git host closed the connection"),
+    ("Empty reply", SourceFailed, "the git host closed the connection"),
+    ("Recv failure", SourceFailed, "the git host closed the connection"),
+    ("RPC failed", SourceFailed, "the git host closed the connection"),
+    ("early EOF", SourceFailed, "the git host closed the connection"),
 )
 
 
 class Budget(Protocol):
-    """How often organizations may ask hosts; a host is ``name:port``, an organization its namespace."""
+    """A limit on requests of organizations to hosts. A host is ``name:port``, an organization its namespace."""
 
     async def take(self, host: str, namespace: str, requests: int) -> None:
-        """Counts requests that are about to be made. Raises TooManyRequests where they must not be made now."""
+        """Count requests that are about to be made. Raises TooManyRequests if they must wait."""
         ...
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
-        """A host wants to be left alone, for so many seconds where it says so; the error to raise for what was asked of it."""
+        """Pause requests after a host asked for fewer, for ``retry_after`` seconds if it says so, and return the error to raise."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """``url`` is ``http(s)://host[:port]/path``, ``token`` a password or ``user:password``, empty where nobody asks by name.
+    """A repository on a git host, as one organization's token sees it."""
 
-    ``seconds`` bounds one run of the program. ``authorities`` is a file of certificates to trust in place of the system's. Without a
-    ``budget`` nobody counts the requests, which are the organization's of ``namespace``. Some hosts know a repository only with ``.git``
-    at the end: ``known_urls`` keeps which.
-    """
-
+    #: ``http(s)://host[:port]/path``.
     url: str
+    #: Password or ``user:password``; empty without authentication.
     token: str
     reach: Reach
+    #: Limit for one run of the program.
     seconds: float = 600
+    #: File of certificates to trust instead of the system's.
     authorities: Path | None = None
+    #: Without it requests are not counted.
     budget: Budget | None = None
+    #: Working address by ``url``: some hosts know a repository only with ``.git`` at the end.
     known_urls: MutableMapping[str, str] = field(default_factory=dict)
     program: Program = field(default_factory=Program)
+    #: Organization that the requests count for.
     namespace: str = ""
 
     async def run(self, *arguments: str, folder: Path, settings: Mapping[str, str] | None = None) -> bytes:
-        """A command that talks to the host. Raises what ``error_for`` makes of a failure, BadRequest for a host that may not be reached."""
+        """Run a command that talks to the host and return its output.
+
+        Raises the error that ``error_for`` returns for a failure, and BadRequest for a host that may not be reached.
+        """
         try:
             return await self._run(*arguments, folder=folder, settings=settings or {})
         except GitFailed as failed:
             raise error_for(failed.stderr, self._secrets()) from failed
 
     async def push(self, commit: str, branch: str, expected: str, *, folder: Path) -> None:
-        """Lets a branch go to a commit, if it is at the ``expected`` one; empty: if there is no such branch, which is made then.
+        """Move a branch to a commit if it is at the ``expected`` one; if that is empty, create the branch.
 
-        Two requests to the host. Raises Conflict where the branch is elsewhere, BadRequest where the host refuses the change, and what
-        ``run`` raises: after a SourceFailed nobody knows whether it has arrived.
+        Two requests to the host. Raises Conflict if the branch is elsewhere, BadRequest if the host rejects the change, and what ``run``
+        raises: after a SourceFailed the push may have succeeded.
         """
         lease, change = f"--force-with-lease=refs/heads/{branch}:{expected}", f"{commit}:refs/heads/{branch}"
         try:
@@ -141,7 +146,7 @@ class Remote:
             raise push_rejection(branch, refused[1], failed.stderr, self._secrets()) from failed
 
     async def _run(self, *arguments: str, folder: Path, settings: Mapping[str, str]) -> bytes:
-        """Raises TooManyRequests where the host was asked too often, by our own count or by what it says."""
+        """Run a command. Raises TooManyRequests if the budget is used up or the host says so."""
         await self.program.require(folder)
         known = self.known_urls.get(self.url)
         try:
@@ -152,7 +157,7 @@ class Remote:
             return await self._run_with_suffix(arguments, folder, settings, failed)
 
     async def _run_with_suffix(self, arguments: Sequence[str], folder: Path, settings: Mapping[str, str], before: GitFailed) -> bytes:
-        """Where there is nothing either, what was said ``before`` stands."""
+        """Run a command with ``.git`` at the end of the address. If there is nothing either, the error of the first run is raised."""
         spelled = self.url + _SUFFIX
         try:
             stdout = await self._run_at(spelled, arguments, folder, settings)
@@ -184,16 +189,16 @@ class Remote:
             raise TooManyRequests("the git host asks for fewer requests", retry_after=failed.retry_after) from failed
 
     async def default_branch(self, folder: Path) -> str | None:
-        """The branch that the host's HEAD names; None of a repository without commits.
+        """Return the branch that the host's HEAD names; None for a repository without commits.
 
-        Raises BadRequest where that is no name of a branch.
+        Raises BadRequest for an invalid branch name.
         """
         stdout = await self.run("ls-remote", "--symref", self.url, "HEAD", folder=folder)
         match = re.search(rb"^ref: refs/heads/(\S+)\tHEAD$", stdout, re.MULTILINE)
         return _own_branch(match[1].decode(errors="replace")) if match else None
 
     async def missing(self, branch: str, folder: Path) -> NotFound | None:
-        """What to say of a branch (empty: the host's own) that was not found; None where there are no branches yet."""
+        """Return the error for a branch (empty: the host's default) that was not found; None if there are no branches yet."""
         others = sorted(await self.branches(folder))
         if not others:
             return None
@@ -204,19 +209,19 @@ class Remote:
         )
 
     async def unborn_branch(self, folder: Path) -> str:
-        """As ``default_branch``, in a repository without commits. Only a clone asks for that."""
+        """Return the default branch of a repository without commits. Only a clone reveals it."""
         with TemporaryDirectory(dir=folder) as place:
             await self.run("clone", "--quiet", "--bare", "--depth=1", self.url, place, folder=folder)
             head = await asyncio.to_thread((Path(place) / "HEAD").read_text)
         return _own_branch(head.strip().removeprefix("ref: refs/heads/"))
 
     async def branches(self, folder: Path) -> dict[str, str]:
-        """The commit that each branch stands at, by their names; so many of them that a list of them is of use."""
+        """Return the commit of each branch, for at most MOST_BRANCHES."""
         stdout = await self.run("ls-remote", "--heads", self.url, folder=folder)
         return await asyncio.to_thread(_branches, stdout)
 
     async def head(self, branch: str, folder: Path) -> str | None:
-        """The commit that a branch (empty: the host's HEAD) stands at; None where there is none."""
+        """Return the commit of a branch (empty: the host's HEAD); None if there is none."""
         wanted = f"refs/heads/{branch}" if branch else "HEAD"
         stdout = await self.run("ls-remote", self.url, wanted, folder=folder)
         return await asyncio.to_thread(_commit_of, stdout, wanted)
@@ -226,7 +231,7 @@ class Remote:
         return f"{host}:{port}"
 
     async def _settings(self) -> dict[str, str]:
-        """The address is judged here and pinned: the program resolves no name of its own."""
+        """Return configuration with the checked address pinned: the program must not resolve the name itself and connect elsewhere."""
         scheme, (host, port) = urlsplit(self.url).scheme, _place(self.url)
         if not is_host(host):
             raise BadRequest("the host of the url must be written in plain letters, digits, dots and hyphens, or as an address")
@@ -244,7 +249,7 @@ class Remote:
         return base64.b64encode(pair.encode()).decode()
 
     def _secrets(self) -> Sequence[str]:
-        """A host may say anything, even what it was told."""
+        """Return the secrets to hide in messages: a host may echo anything it was sent."""
         return [secret for secret in (self._credentials(), self.token, self.token.partition(":")[2]) if secret] if self.token else []
 
 
@@ -265,39 +270,39 @@ def _commit_of(stdout: bytes, reference: str) -> str | None:
 
 
 def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]) -> DashwrightError:
-    """Why a host does not take a change, as one sentence; where the host's own hooks refuse it, with the first lines of what they say."""
-    told = [line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")]
-    detail = _plain("; ".join([line for line in told if line][:_SHOWN_LINES]) or reason, secrets)[:_LONGEST_SHOWN]
+    """Return the error for a rejected push as one sentence, with the first lines of the host's own hooks if those rejected it."""
+    remote_lines = [line.removeprefix("remote:").strip() for line in stderr.splitlines() if line.startswith("remote:")]
+    detail = _plain("; ".join([line for line in remote_lines if line][:_SHOWN_LINES]) or reason, secrets)[:_LONGEST_SHOWN]
     if "cannot create" in stderr:
-        return BadRequest(f"branch {branch!r} cannot be made: the host has another whose name begins or ends there")
+        return BadRequest(f"branch {branch!r} cannot be created: the name of another branch is a prefix of it, or the other way round")
     if any(sign in reason for sign in _MOVED):
-        return Conflict(f"branch {branch!r} has moved meanwhile: look at what it holds now, and change that")
+        return Conflict(f"branch {branch!r} has moved: read it again and repeat the change")
     if "protected branch" in f"{reason} {detail}".lower():
         return BadRequest(f"branch {branch!r} is protected by its host: change another one and ask for a merge ({detail})")
     return BadRequest(f"the git host refuses the change: {detail}")
 
 
 def _plain(text: str, secrets: Sequence[str]) -> str:
-    """Fit to be read by anybody."""
+    """Return the text without control characters and secrets."""
     shown = "".join(character for character in text if character.isprintable())
     return reduce(lambda stderr, secret: stderr.replace(secret, "***"), secrets, _SECRET.sub(r"\1", shown))
 
 
 def _place(url: str) -> tuple[str, int]:
-    """Host and port; the host is empty where the address has none."""
+    """Return host and port; the host is empty if the address has none."""
     parts = urlsplit(url)
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 
 def is_throttled(failed: GitFailed) -> bool:
-    """Whether the host can be asked again later as it is: it counts requests, or is away and says for how long."""
+    """Return whether the same request may succeed later: the host limits requests, or is away and says for how long."""
     status = _STATUS.search(failed.stderr)
     number = int(status[1]) if status is not None else 0
     return number == HTTPStatus.TOO_MANY_REQUESTS or (number == HTTPStatus.SERVICE_UNAVAILABLE and failed.retry_after is not None)
 
 
 def is_missing(stderr: str) -> bool:
-    """Whether there is no repository of this name, though there may be one of another."""
+    """Return whether the repository does not exist at this address, although it may at another one."""
     status = _STATUS.search(stderr)
     if status is not None and status[1].startswith("3"):
         return True
@@ -305,7 +310,7 @@ def is_missing(stderr: str) -> bool:
 
 
 def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
-    """What the program says, as one sentence without secrets: below 500 what whoever keeps the repository can mend."""
+    """Return the error for a failure of the program as one sentence without secrets. Below 500 the owner of the repository can fix it."""
     lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines() if line.strip()]
     detail = _plain("; ".join(lines), secrets)[-300:]
     for sign, kind, sentence in _SIGNS:
@@ -313,12 +318,12 @@ def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
             return kind(f"{sentence} ({detail})" if kind is SourceFailed else sentence)
     status = _STATUS.search(stderr)
     if status is None:
-        return SourceFailed(f"git failed: {detail or 'it said nothing'}")
+        return SourceFailed(f"git failed: {detail or 'without a message'}")
     number = int(status[1])
     if number in (401, 403):
         return Forbidden(f"the git host refuses access ({number}): the token lacks the right, or the host wants another one")
     if number in (404, 410):
         return NotFound(_NOWHERE)
     if number == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return TooLarge("the git host takes no change of this size: make it in parts")
-    return SourceFailed(f"the git host answers {number}")
+        return TooLarge("the git host does not accept a change of this size: make it in parts")
+    return SourceFailed(f"the git host responds with status {number}")

@@ -1,4 +1,4 @@
-"""What a host says in the headers of its answers and the git program tells nobody: read from its trace, of which nothing else is kept."""
+"""The Retry-After header of a host, read from the trace of the git program, which does not print it. Nothing else of the trace is kept."""
 
 import asyncio
 import email.utils
@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Final
 
 _KEPT: Final = 16 * 1024
-"""Bytes at the end of a trace: a refusal is the last answer that the program waits for."""
+"""Bytes kept from the end of a trace: a refusal is the last response that the program waits for."""
 
 _RETRY_AFTER: Final = re.compile(rb"<= Recv header: retry-after: *([^\r\n]{1,60})", re.IGNORECASE)
 
 
 class Trace:
-    """A pipe that the program writes its trace to. In some versions that holds tokens: nobody but this process reads it."""
+    """A pipe for the trace of the program. In some versions the trace has tokens in it, so no other process may read it."""
 
     def __init__(self, reading: int, writing: int) -> None:
         self._ends = [reading, writing]
@@ -24,15 +24,16 @@ class Trace:
 
     @property
     def writing(self) -> int:
-        """The end that the program must have."""
+        """The end of the pipe for the program."""
         return self._ends[1]
 
     @property
     def environment(self) -> Mapping[str, str]:
+        """Environment variables that make the program write its trace."""
         return {"GIT_TRACE_CURL": f"/dev/fd/{self.writing}", "GIT_TRACE_CURL_NO_DATA": "1"}
 
     async def read(self) -> None:
-        """To the end of the program, which alone writes from now on."""
+        """Read until the program ends. This process closes its own writing end first."""
         os.close(self._ends.pop())
         reader = asyncio.StreamReader()
         pipe = os.fdopen(self._ends.pop(), "rb")
@@ -44,19 +45,20 @@ class Trace:
             transport.close()
 
     def close(self) -> None:
+        """Close the open ends of the pipe."""
         while self._ends:
             os.close(self._ends.pop())
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the host wants to be left alone; None where it does not say."""
-        said = _RETRY_AFTER.findall(self._last)
-        return seconds(said[-1].decode(errors="replace").strip()) if said else None
+        """Seconds that the host asks to wait; None if it does not."""
+        found = _RETRY_AFTER.findall(self._last)
+        return seconds(found[-1].decode(errors="replace").strip()) if found else None
 
 
 @contextmanager
 def open_trace() -> Iterator[Trace]:
-    """A pipe as long as the block runs."""
+    """Open a pipe and close it after the block."""
     trace = Trace(*os.pipe())
     try:
         yield trace
@@ -65,7 +67,7 @@ def open_trace() -> Iterator[Trace]:
 
 
 def seconds(text: str) -> float | None:
-    """A Retry-After header: a number of seconds, or a date. None where it is neither."""
+    """Return the seconds of a Retry-After header, which holds a number or a date. None for anything else."""
     if text.isascii() and text.isdigit():
         return float(text)
     with suppress(ValueError, TypeError):

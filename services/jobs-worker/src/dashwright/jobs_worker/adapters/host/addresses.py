@@ -1,4 +1,4 @@
-"""Where the API of a git host is, and who asks there."""
+"""The address of a git host's API, and the credentials for it."""
 
 import base64
 from collections.abc import Mapping
@@ -21,40 +21,42 @@ _PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The API as one repository's token sees it. ``address`` has no slash at the end, ``repository`` is ``repos/owner/name``.
+    """The API as one repository's token sees it."""
 
-    ``namespace`` is that of the organization which asks.
-    """
-
+    #: Without a slash at the end.
     address: str
+    #: ``repos/owner/name``.
     repository: str
     token: str = field(repr=False)
+    #: Namespace of the organization that the requests count for.
     namespace: str = ""
 
     @property
     def authorization(self) -> str:
-        """Empty where nobody asks by name."""
+        """The value of the Authorization header; empty without a token."""
         if ":" in self.token:
             return f"Basic {base64.b64encode(self.token.encode()).decode()}"
         return f"Bearer {self.token}" if self.token else ""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be told, whatever the host repeats."""
+        """Secrets to hide in messages, even if the host echoes them."""
         sent = self.authorization.partition(" ")[2]
         return tuple(secret for secret in (sent, self.token, self.token.partition(":")[2]) if secret)
 
 
 def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:
-    """``apis`` are the addresses of hosts (``name`` or ``name:port``) that are not where one would look; empty of one that has none.
+    """Return the API of a repository.
 
-    Raises BadRequest where the host has none, or the repository no owner and name.
+    ``apis`` are addresses of hosts (``name`` or ``name:port``) with an unusual one; empty if a host has none.
+
+    Raises BadRequest if the host has no API, or the url has no owner and name.
     """
     parts = urlsplit(url.rstrip("/").removesuffix(".git"))
     host = parts.netloc.lower()
     address = {**_KNOWN, **apis}.get(host, f"{parts.scheme}://{host}/{_USUAL_PATH}")
     if not address:
-        raise BadRequest(f"the git host {host} has no API by {SETTING}: there are no pull requests and hooks of it")
+        raise BadRequest(f"the git host {host} has no API according to {SETTING}: pull requests and webhooks are not available")
     names = [unquote(name) for name in parts.path.strip("/").split("/")]
     if len(names) != _PARTS or not all(names):
         raise BadRequest(f"pull requests and hooks need a repository at https://{host}/owner/name, which this url is not")
@@ -62,6 +64,6 @@ def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -
 
 
 def token_of(repository: Repository, githost: GitHostRepositoryConfig, box: SecretBox) -> str:
-    """Empty where there is none. Raises SecretUnreadable for one that was sealed with another key."""
+    """Return the token of a repository; empty if it has none. Raises SecretUnreadable for one that was sealed with another key."""
     sealed = githost.encrypted_token
     return box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""

@@ -1,4 +1,4 @@
-"""The accounts of commit authors at a git host: asked for with one request, and only where it costs no response."""
+"""The accounts of commit authors at a git host: read with one request, and never at the cost of the response they would enrich."""
 
 import asyncio
 import time
@@ -20,27 +20,33 @@ log = structlog.get_logger()
 _SECONDS: Final = 3.0
 _KEPT_SECONDS: Final = 300.0
 _MOST_KEPT: Final = 200
-"""Answers of the host, of at most 100 commits each."""
+"""Cached responses of hosts, of at most 100 commits each."""
 
 _LONGEST: Final = 300
 
 
 class AccountPayload(BaseModel):
+    """An account at the host."""
+
     login: str
     avatar_url: str | None = None
 
 
 class SignaturePayload(BaseModel):
+    """An author or committer as the commit names it."""
+
     name: str | None = None
 
 
 class SignaturesPayload(BaseModel):
+    """The signatures of a commit."""
+
     author: SignaturePayload | None = None
     committer: SignaturePayload | None = None
 
 
 class CommitPayload(BaseModel):
-    """A commit as the host tells of it; the accounts are those that it knows the signatures by."""
+    """A commit as the host describes it, with the accounts that it recognizes."""
 
     sha: str
     commit: SignaturesPayload
@@ -49,22 +55,22 @@ class CommitPayload(BaseModel):
 
     def accounts(self) -> Mapping[str, AccountPayload]:
         """Return the accounts by the names that the commit is signed with."""
-        told = ((self.commit.committer, self.committer), (self.commit.author, self.author))
-        return {signed.name: account for signed, account in told if signed is not None and signed.name and account is not None}
+        signatures = ((self.commit.committer, self.committer), (self.commit.author, self.author))
+        return {signed.name: account for signed, account in signatures if signed is not None and signed.name and account is not None}
 
 
 _Accounts = Mapping[str, Mapping[str, AccountPayload]]
 
 
 class CommitAuthors:
-    """Adds logins and avatars to a history. What the host says is kept for five minutes, and so is that it says nothing."""
+    """Adds logins and avatars to a history. Responses of the host, and its failures, are cached for five minutes."""
 
     def __init__(self, host: RestHost) -> None:
         self._host = host
         self._kept: OrderedDict[tuple[str, str, str], tuple[float, _Accounts]] = OrderedDict()
 
     async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
-        """Return the history with the accounts of its newest 100 commits, as far as the host tells them in time."""
+        """Return the history with the accounts of its newest 100 commits, if the host responds in time."""
         if not history:
             return history
         accounts = await self._accounts(repository, history[0].ref, path)
@@ -88,7 +94,7 @@ class CommitAuthors:
             async with asyncio.timeout(_SECONDS):
                 found = await self._host.commits(repository, newest, whole, CommitPayload)
         except (DashwrightError, TimeoutError) as error:
-            log.info("authors_not_asked", repository=repository.name, error=str(error))
+            log.info("authors_unknown", repository=repository.name, error=str(error))
             return {}
         return {commit.sha: commit.accounts() for commit in found}
 

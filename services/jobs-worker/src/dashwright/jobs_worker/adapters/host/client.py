@@ -1,7 +1,7 @@
-"""One HTTP session for the APIs of all git hosts. Connects to addresses that were judged, asks no more often and reads no more than it may.
+"""One HTTP session for the APIs of all git hosts. It connects only to checked addresses and limits requests and sizes.
 
-Weighed was gidgethub for the requests: it follows the next page wherever a host says it is, token included, knows no 429, and meets answers
-that are no JSON of the expected form with errors of any kind. What is left of it then are three headers.
+The library gidgethub was considered: it follows the next page to any address with the token, does not know status 429, and fails
+unpredictably on unexpected JSON. Without those parts, only three headers of it are left.
 """
 
 import ssl
@@ -32,9 +32,11 @@ _VERSION: Final = "2022-11-28"
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """``data`` is what the JSON says, None of an answer without a body."""
+    """A successful response."""
 
+    #: The parsed JSON, None without a body.
     data: Any
+    #: There is a next page.
     has_more: bool
 
 
@@ -47,7 +49,10 @@ class _ApiRequest:
 
 
 class HostClient:
-    """``authorities`` is a file of certificates to trust in place of the system's. Without a ``budget`` nobody counts the requests."""
+    """A client of hosts' APIs.
+
+    ``budget`` counts the requests. ``authorities`` is a file of certificates to trust instead of the system's.
+    """
 
     def __init__(self, reach: Reach, budget: Budget | None = None, authorities: Path | None = None, *, seconds: float = _SECONDS) -> None:
         self._reach = reach
@@ -58,6 +63,7 @@ class HostClient:
         self._tls: ssl.SSLContext | None = None
 
     async def close(self) -> None:
+        """Close the connections."""
         if self._opened is not None:
             await self._opened.close()
             self._opened = None
@@ -65,10 +71,10 @@ class HostClient:
     async def request(
         self, method: str, api: Api, path: str, *, query: Mapping[str, int | str] | None = None, body: Any = None
     ) -> ApiResponse:
-        """``path`` is below that of the repository, ``body`` is sent as JSON.
+        """Send a request and return the response. ``path`` is below that of the repository, ``body`` is sent as JSON.
 
-        Raises BadRequest where the host may not be reached or refuses what is asked, Forbidden, NotFound, Conflict, TooManyRequests where
-        it is to be left alone, SourceFailed where it fails, does not answer in time or says what is no JSON.
+        Raises BadRequest if the host may not be reached or rejects the request, Forbidden, NotFound, Conflict, TooManyRequests while the
+        host may not be called, SourceFailed if it fails, does not respond in time or does not send JSON.
         """
         url = URL(f"{api.address}/{api.repository}/{path}".rstrip("/"), encoded=True).with_query(query or {})
         headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": _VERSION}
@@ -88,7 +94,7 @@ class HostClient:
             raise error_for(refused, api.secrets) from refused
 
     async def _send(self, request: _ApiRequest) -> ApiResponse:
-        """Tries the next address only where nothing was sent to the one before."""
+        """Send a request. The next address is tried only if nothing was sent to the one before."""
         url = request.url
         addresses = await self._reach.resolve(url.host or "", url.port or 443, encrypted=url.scheme == "https")
         for number, address in enumerate(addresses, 1):
@@ -101,9 +107,9 @@ class HostClient:
                 if number == len(addresses):
                     raise _silent(url, "cannot be reached") from error
             except TimeoutError as error:
-                raise _silent(url, "did not answer in time") from error
+                raise _silent(url, "did not respond in time") from error
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError, ConnectionError) as error:
-                raise _silent(url, "broke the connection off") from error
+                raise _silent(url, "closed the connection") from error
         raise AssertionError("there is at least one address")
 
     async def _exchange(self, request: _ApiRequest, address: Address) -> ApiResponse:
@@ -111,7 +117,7 @@ class HostClient:
         is_encrypted = url.scheme == "https"
         async with self._session.request(
             request.method,
-            # The address that was judged, under the name that was asked for.
+            # The checked address, with the requested name in Host and SNI: a second lookup could lead elsewhere.
             url.with_host(str(address)),
             headers={**request.headers, "Host": url.host_port_subcomponent or ""},
             data=request.body,
@@ -126,7 +132,7 @@ class HostClient:
 
     @property
     def _session(self) -> aiohttp.ClientSession:
-        """Opened when it is first needed, on the loop that needs it."""
+        """The session, opened when it is first needed, on the loop that needs it."""
         if self._opened is None:
             self._opened = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=_CONNECTIONS, limit_per_host=_AT_ONE_HOST),
@@ -137,7 +143,7 @@ class HostClient:
         return self._opened
 
     def _trusted(self) -> ssl.SSLContext:
-        """Raises SourceFailed for a file that holds no certificates."""
+        """Return the TLS context. Raises SourceFailed for a file without certificates."""
         if self._tls is None:
             try:
                 self._tls = ssl.create_default_context(cafile=self._authorities)
@@ -147,13 +153,13 @@ class HostClient:
 
 
 async def _read(response: aiohttp.ClientResponse, url: URL) -> bytes:
-    """The body, unpacked. A packed one counts by what comes out of it."""
+    """Return the decompressed body. The limit applies to the decompressed size."""
     body = bytearray()
     while piece := await response.content.readany():
         body += piece
         if len(body) > _MOST_BYTES:
             response.close()
-            raise SourceFailed(f"the git host {url.host} answers with more than {_MOST_BYTES} bytes")
+            raise SourceFailed(f"the git host {url.host} sends more than {_MOST_BYTES} bytes")
     return bytes(body)
 
 
@@ -163,7 +169,7 @@ def _json(body: bytes, url: URL) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise _silent(url, "answers with something that is no JSON") from error
+        raise _silent(url, "does not respond with JSON") from error
 
 
 def _silent(url: URL, what: str) -> DashwrightError:

@@ -1,4 +1,4 @@
-"""What the refusals of a git host's API mean."""
+"""The meaning of error responses of a git host's API."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forb
 
 _LONGEST_SHOWN: Final = 200
 _LIMIT: Final = "rate limit"
-"""A limit beside that of an hour is told in words only."""
+"""Secondary limits, which have no header, are recognized by these words."""
 
 
 @dataclass
 class Refused(Exception):
-    """An answer that is no success."""
+    """An error response of the API."""
 
     status: int
     headers: Mapping[str, str]
@@ -26,7 +26,7 @@ class Refused(Exception):
 
 
 def is_throttled(refused: Refused) -> bool:
-    """Whether the host can be asked the same later: it counts requests, or is away and says for how long."""
+    """Return whether the same request may succeed later: the host limits requests, or is away and says for how long."""
     if refused.status == HTTPStatus.TOO_MANY_REQUESTS:
         return True
     if refused.status == HTTPStatus.SERVICE_UNAVAILABLE:
@@ -36,7 +36,7 @@ def is_throttled(refused: Refused) -> bool:
 
 
 def retry_after(refused: Refused) -> float | None:
-    """For how many seconds the host wants to be left alone, where it says so."""
+    """Return the seconds that the host asks to wait; None if it does not."""
     after = _number(refused.headers.get("Retry-After", ""))
     if after is not None:
         return after
@@ -46,44 +46,44 @@ def retry_after(refused: Refused) -> float | None:
 
 
 def error_for(refused: Refused, secrets: Sequence[str] = ()) -> DashwrightError:
-    """As one sentence without secrets: below 500 what whoever keeps the repository can mend."""
-    told = f" ({_plain(_message(refused), secrets)})" if _message(refused) else ""
+    """Return the error for a response as one sentence without secrets. Below 500 the owner of the repository can fix it."""
+    detail = f" ({_plain(_message(refused), secrets)})" if _message(refused) else ""
     match refused.status:
         case HTTPStatus.UNAUTHORIZED:
             return Forbidden("the git host's API refuses the token: it is wrong, has expired, or the host wants one")
         case HTTPStatus.FORBIDDEN if not is_throttled(refused):
-            return Forbidden(f"the git host's API refuses access: the token lacks the right{told}")
+            return Forbidden(f"the git host's API refuses access: the token lacks the right{detail}")
         case HTTPStatus.NOT_FOUND | HTTPStatus.GONE:
-            return NotFound("the git host's API knows no such thing: it is gone, or the token may not see it")
+            return NotFound("the git host's API finds nothing there: it is deleted, or the token may not see it")
         case HTTPStatus.CONFLICT:
-            return Conflict(f"the git host's API refuses the change, as something else changed meanwhile{told}")
+            return Conflict(f"the git host's API refuses the change because something else changed first{detail}")
         case _ if is_throttled(refused):
             return TooManyRequests("the git host's API asks for fewer requests", retry_after=retry_after(refused))
         case status if status < HTTPStatus.BAD_REQUEST:
-            return BadRequest("the git host's API answers with another address: give the repository's new one as the url")
+            return BadRequest("the git host's API redirects to another address: give the repository's new one as the url")
         case status if status < HTTPStatus.INTERNAL_SERVER_ERROR:
-            return BadRequest(f"the git host's API refuses what it is asked with {status}{told}")
+            return BadRequest(f"the git host's API refuses the request with status {status}{detail}")
         case status:
-            return SourceFailed(f"the git host's API answers {status}")
+            return SourceFailed(f"the git host's API responds with status {status}")
 
 
 def _message(refused: Refused) -> str:
-    """In the host's own words, with those on each fault; empty where it says nothing."""
+    """Return the host's own message with those of each fault; empty if there is none."""
     try:
-        said: Any = orjson.loads(refused.body)
+        body: Any = orjson.loads(refused.body)
     except orjson.JSONDecodeError:
         return ""
-    if not isinstance(said, dict):
+    if not isinstance(body, dict):
         return ""
-    errors = said.get("errors")
+    errors = body.get("errors")
     faults = [fault.get("message") for fault in errors if isinstance(fault, dict)] if isinstance(errors, list) else []
-    return "; ".join(text for text in (said.get("message"), *faults) if isinstance(text, str))
+    return "; ".join(text for text in (body.get("message"), *faults) if isinstance(text, str))
 
 
 def _plain(text: str, secrets: Sequence[str]) -> str:
-    """What is no letter is left out first: it would show the secret that it stands in."""
+    """Return the text without secrets. Invisible characters are dropped first: one inside a secret would hide it from the search."""
     shown = "".join(character for character in text if character.isprintable())
-    return reduce(lambda said, secret: said.replace(secret, "***"), secrets, shown)[:_LONGEST_SHOWN]
+    return reduce(lambda text, secret: text.replace(secret, "***"), secrets, shown)[:_LONGEST_SHOWN]
 
 
 def _number(text: str) -> float | None:
