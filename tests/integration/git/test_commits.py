@@ -191,7 +191,7 @@ async def test_a_file_and_a_directory_may_change_places(server: GitServer, work:
 
 
 @pytest.mark.parametrize(
-    ("files", "error", "said"),
+    ("files", "error", "stderr"),
     [
         ({"gone.json": None}, NotFound, "gone.json"),
         ({"d": None}, NotFound, "file not found: d"),
@@ -246,7 +246,7 @@ async def test_a_branch_is_made_where_there_is_none(server: GitServer, work: Wor
 
 async def test_a_branch_below_the_name_of_another_cannot_be(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a.json": "{}"})
-    with pytest.raises(BadRequest, match="'main/x' cannot be made"):
+    with pytest.raises(BadRequest, match="'main/x' cannot be created"):
         await write(base, {"b.json": b"{}"}, ref="main/x")
 
 

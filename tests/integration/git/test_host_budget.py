@@ -125,7 +125,7 @@ def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
     assert trace.seconds(text) == seconds
 
 
-@pytest.mark.parametrize("wish", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
+@pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
 async def test_a_host_is_not_left_alone_for_longer_than_an_hour(
     remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str
 ) -> None:

@@ -133,7 +133,7 @@ async def test_what_is_too_large_is_left(server: GitServer, tmp_path: Path, ask:
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "said"),
+    ("status", "error", "stderr"),
     [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "fewer requests")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
@@ -253,7 +253,7 @@ async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize(
-    ("said", "error"),
+    ("stderr", "error"),
     [
         ("fatal: unable to access 'https://user:pw@h/x/': Could not resolve host: h", SourceFailed),
         ("fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate", SourceFailed),

@@ -170,7 +170,7 @@ async def test_number_of_entries_is_bounded(root: Path) -> None:
 
 async def test_file_that_went_away_says_so(root: Path) -> None:
     """The next sync will see to it."""
-    with pytest.raises(NotFound, match="went away"):
+    with pytest.raises(NotFound, match="was deleted"):
         DirectoryCheckout("repo", [root.parent]).open_reader()("gone.json")
 
 
