@@ -41,7 +41,10 @@ FAULTS: Sequence[tuple[str, Fault]] = [
     ("the git host refuses access (403)", answering(403)),
     ("there is no repository at this address", answering(404)),
     ("there are no commits at this address any more", answering(200, "<html>Please log in</html>")),
-    ("the server does not speak the git protocol", answering(200, "<html>\n<body>\tPlease log in here, and then you may go on</body></html>")),
+    (
+        "the server does not speak the git protocol",
+        answering(200, "<html>\n<body>\tPlease log in here, and then you may go on</body></html>"),
+    ),
     ("the git host closed the connection", hang_up),
     ("the git host closed the connection", break_the_pack),
 ]
