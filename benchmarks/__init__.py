@@ -1,4 +1,4 @@
-"""Benchmarks: each row measures the product beside a bare reference, in one run on one machine, in turns.
+"""Benchmarks: each row compares the product with a bare reference, measured alternately in one run on one machine.
 
-Goals are ratios; docs/explanation/performance.md says what they mean. Nothing here is part of the test suite.
+Goals are ratios; docs/explanation/performance.md explains them. Nothing here is part of the test suite.
 """

@@ -1,4 +1,4 @@
-"""``make bench [ROWS=Q1,E10]``: measures, prints the table and writes it as JSON to benchmarks/results/."""
+"""``make bench [ROWS=Q1,E10]``: runs benchmarks, prints the table and writes it as JSON to benchmarks/results/."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import uvloop
 from tests.servers import databases, postgres, rabbitmq
 
-from benchmarks import encoding, gateway, job_path, kernels, large_answers, peers, query_path, resources, starts, statements, watchers
+from benchmarks import encoding, gateway, job_path, kernels, large_responses, peers, query_path, resources, starts, statements, watchers
 from benchmarks.row import Row
 from benchmarks.sync import rows as syncs
 from benchmarks.sync import whole
@@ -36,8 +36,8 @@ ALONE: dict[str, list[Alone]] = {
 """What needs this process only."""
 
 SERVED: dict[str, list[Served]] = {
-    "E8": [large_answers.passed_on],
-    "E9": [large_answers.whole],
+    "E8": [large_responses.passed_on],
+    "E9": [large_responses.whole],
     "E10": [query_path.rows],
     "G": [gateway.rows],
     "G3": [resources.lists],
@@ -55,19 +55,20 @@ SERVED: dict[str, list[Served]] = {
 
 
 async def measure(wanted: list[str]) -> list[Row]:
-    found = [row for name in wanted for rows in ALONE.get(name, []) for row in await _said(name, rows())]
+    """Return the measured rows of the wanted benchmarks."""
+    found = [row for name in wanted for rows in ALONE.get(name, []) for row in await _announced(name, rows())]
     if any(name in SERVED for name in wanted):
         found += await _served([name for name in wanted if name in SERVED])
     return found
 
 
-async def _said(name: str, rows: Awaitable[list[Row]]) -> list[Row]:
+async def _announced(name: str, rows: Awaitable[list[Row]]) -> list[Row]:
     print(f"measuring {name} …", file=sys.stderr)
     return await rows
 
 
 async def _served(wanted: list[str]) -> list[Row]:
-    """On servers of their own that keep what they are told, as in service."""
+    """Run benchmarks on servers of their own with durable storage, as in production."""
     found: list[Row] = []
     database, broker = await postgres.provide_private(), await rabbitmq.provide_private()
     try:
@@ -75,7 +76,7 @@ async def _served(wanted: list[str]) -> list[Row]:
         for name, rows in [(one, rows) for one in wanted for rows in SERVED[one]]:
             async with databases.fresh(database.dsn, template) as url:
                 with tempfile.TemporaryDirectory() as folder:
-                    found += await _said(name, rows(url, broker.url, Path(folder)))
+                    found += await _announced(name, rows(url, broker.url, Path(folder)))
     finally:
         await broker.remove()
         await database.remove()
@@ -83,6 +84,7 @@ async def _served(wanted: list[str]) -> list[Row]:
 
 
 def show(rows: list[Row]) -> None:
+    """Print the table."""
     print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of rounds in turns\n")
     print(f"| {'id':4} | {'path':48} | {'product':>10} | {'reference':>10} | {'ratio':>6} | {'goal':>6} | met |")
     print(f"| {'-' * 4} | {'-' * 48} | {'-' * 9}: | {'-' * 9}: | {'-' * 5}: | {'-' * 5}: | --- |")
@@ -93,6 +95,7 @@ def show(rows: list[Row]) -> None:
 
 
 def main() -> int:
+    """Run the benchmarks of the command line; return the exit status."""
     known = list(dict.fromkeys([*ALONE, *SERVED]))
     wanted = [name for name in os.environ.get("ROWS", "").split(",") if name] or known
     if unknown := [name for name in wanted if name not in known]:

@@ -1,4 +1,4 @@
-"""The reference of the gateway: aiohttp and asyncpg alone answer what the product answers, to whoever asks.
+"""The reference of the gateway: aiohttp and asyncpg alone return the same data, without any checks.
 
 ``python -m benchmarks.bare_gateway DATABASE_URL``; it prints its address when it is ready.
 """
@@ -28,11 +28,11 @@ _ORG_ID = 1
 
 
 async def _leave_as_it_is(_connection: Any) -> None:
-    """The product spares the round trip that resets a connection, too."""
+    """Do not reset a returned connection: the product saves that round trip, too."""
 
 
 class Reads:
-    """The product's statements, prepared by asyncpg as for the product, and JSON of their rows."""
+    """The product's statements, prepared by asyncpg as for the product, and their rows as JSON."""
 
     def __init__(self, pool: "asyncpg.pool.Pool[asyncpg.Record]") -> None:
         self._pool = pool
@@ -41,9 +41,11 @@ class Reads:
 
     @classmethod
     async def open(cls, database_url: str) -> "Reads":
+        """Connect to the database."""
         return cls(await asyncpg.create_pool(database_url, min_size=1, max_size=POOL, reset=_leave_as_it_is))
 
     async def quotas(self) -> bytes:
+        """Return the quotas."""
         count = len(ORG_TARGETS)
         asked = ["org"] * count, [_ORG_ID] * count, ORG_TARGETS, [UNLIMITED] * count
         async with self._pool.acquire() as connection:
@@ -51,6 +53,7 @@ class Reads:
         return orjson.dumps([dict(row) for row in rows])
 
     async def dashboard(self, namespace: str, name: str) -> bytes:
+        """Return a dashboard."""
         async with self._pool.acquire() as connection:
             row = await connection.fetchrow(self._get, namespace, "dashboard.grafana.app", "dashboards", name)
         assert row is not None
@@ -72,6 +75,7 @@ def _application(reads: Reads) -> web.Application:
 
 
 async def serve(database_url: str) -> None:
+    """Serve until the process ends."""
     runner = web.AppRunner(_application(await Reads.open(database_url)), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

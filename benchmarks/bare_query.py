@@ -1,6 +1,7 @@
-"""The reference of large answers: aiohttp and aio-pika alone pass ready pieces from a worker to a client.
+"""The reference of large responses: aiohttp and aio-pika alone pass prepared pieces from a worker to a client.
 
-``python -m benchmarks.bare_query worker AMQP_URL FILE`` and ``… gateway AMQP_URL``; each prints a line when it is ready.
+``python -m benchmarks.bare_query worker AMQP_URL FILE`` and ``… gateway AMQP_URL``; each prints a line when it is
+ready.
 """
 
 import asyncio
@@ -17,10 +18,12 @@ _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 def cut(body: bytes) -> list[bytes]:
+    """Return the pieces of a body."""
     return [body[start : start + PIECE] for start in range(0, len(body), PIECE)]
 
 
 async def work(amqp_url: str, answer: list[bytes]) -> None:
+    """Respond to every request with the prepared pieces."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel(publisher_confirms=False)
     queue = await channel.declare_queue(QUEUE, durable=True)
@@ -38,6 +41,7 @@ async def work(amqp_url: str, answer: list[bytes]) -> None:
 
 
 async def serve(amqp_url: str) -> None:
+    """Serve HTTP requests by calling the worker."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel()
     arrived: asyncio.Queue[aio_pika.abc.AbstractIncomingMessage] = asyncio.Queue()

@@ -1,4 +1,4 @@
-"""The reference of watches: aiohttp's server alone holds answers open that nothing is sent to.
+"""The reference of watches: aiohttp alone holds open responses that nothing is sent to.
 
 ``python -m benchmarks.bare_watches``; it prints its address when it is ready.
 """
@@ -17,6 +17,7 @@ async def _held(request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def main() -> None:
+    """Serve until the process ends."""
     runner = web.ServerRunner(web.Server(_held, access_log=None))
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)

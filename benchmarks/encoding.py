@@ -1,5 +1,7 @@
-"""E8 and E9 inside one process: what the engine costs beside encoding its outcome, what encoding costs beside its library alone, and
-whether the event loop stays free meanwhile."""
+"""E8 and E9 inside one process: the engine compared with encoding, encoding compared with its library alone.
+
+The last row measures how long the event loop is blocked.
+"""
 
 import asyncio
 import gc
@@ -30,7 +32,7 @@ _TICK = 0.001
 
 
 async def as_json() -> list[Row]:
-    """E8: a ratio of every series to one total, evaluated from frames to frames, beside encoding the outcome."""
+    """Measure E8: evaluating a ratio of every series to one total, compared with encoding the outcome."""
     rows = []
     for count, length in _SHAPES:
         made, one = series.frames(count, length, 1), series.frames(1, length, 2)
@@ -46,7 +48,7 @@ async def as_json() -> list[Row]:
 
 
 async def as_arrow() -> list[Row]:
-    """E9: this process's time for the same frames."""
+    """Measure E9: the time of this process for the same frames as Arrow."""
     rows = []
     for count, length in _SHAPES:
         shown = series.frames(count, length, 1)
@@ -74,7 +76,7 @@ def _arrow(frames: Sequence[Frame]) -> int:
 
 
 def _bare(frames: Sequence[Frame]) -> int:
-    """The columns as they are, times in milliseconds, and nothing beside them."""
+    """Return the columns as they are, with times in milliseconds and without metadata."""
     return sum(
         len(orjson.dumps([frame.fields[0].values // 1_000_000, frame.fields[1].values], option=orjson.OPT_SERIALIZE_NUMPY))
         for frame in frames
@@ -82,7 +84,7 @@ def _bare(frames: Sequence[Frame]) -> int:
 
 
 async def responsiveness() -> list[Row]:
-    """E8: the longest time nothing else could run while ten million points were evaluated and encoded."""
+    """Measure E8: the longest time the event loop is blocked while ten million points are evaluated and encoded."""
     points.register()
     rows = []
     for shape in ((10, 1_000_000), (1, 10_000_000), (10_000, 1000)):

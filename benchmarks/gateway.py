@@ -1,7 +1,7 @@
-"""G1 and G2: reads over HTTP, of quotas and of a dashboard, that the product authenticates, checks and logs.
+"""G1 and G2: authenticated, authorized and logged reads of quotas and of a dashboard over HTTP.
 
-References do the same statement over the same database: aiohttp alone (G1), and Starlette on uvicorn, alone and with the same work
-around the read (G2). Each is one process, asked by the same connections, several at once.
+References run the same statement on the same database: aiohttp alone (G1), and Starlette on uvicorn, alone and with
+the same work around the read (G2). Each is one process, requested concurrently over the same number of connections.
 """
 
 import asyncio
@@ -37,6 +37,7 @@ _OBJECT = {"metadata": {"name": DASHBOARD}, "spec": {"title": "Services", "panel
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return the rows of G1 and G2."""
     reads = [(QUOTAS, "quotas", 1 / 0.6), (f"{_COLLECTION}/{DASHBOARD}", "a dashboard", 1 / 0.5)]
     async with AsyncExitStack() as opened:
         addresses = [
@@ -61,7 +62,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 def _together(crowd: Sequence[Wire], path: str) -> Round:
-    """A round of many requests over some connections at once; its one figure is the time of the round by their number."""
+    """Return a round of many requests over several concurrent connections; its figure is the time per request."""
     request = crowd[0].encode("GET", path)
 
     async def ask(wire: Wire) -> None:
@@ -83,7 +84,10 @@ async def _connected(opened: AsyncExitStack, address: str) -> Wire:
 
 
 async def started_product(opened: AsyncExitStack, stack: Stack, log: Path) -> str:
-    """Its log goes into a file: if this process read each line, as tests do, that would be measured as the gateway's time."""
+    """Start the product and return its address.
+
+    Its log is a file: reading each line in this process, as tests do, would be measured as the gateway's time.
+    """
     program = Path(sys.executable).with_name("dashwright-api")
     settings = {f"DASHWRIGHT_{name}": value for name, value in stack.settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
     await _started(opened, log, str(program), environment=os.environ | settings)
@@ -98,7 +102,7 @@ async def _reference(opened: AsyncExitStack, folder: Path, module: str, *argumen
 
 
 async def _started(opened: AsyncExitStack, log: Path, *command: str, environment: dict[str, str] | None = None) -> None:
-    """Starts a process that writes all it says into a file; it ends with what is ``opened``."""
+    """Start a process that writes its output into a file; it ends with ``opened``."""
     with log.open("wb") as said:
         process = await asyncio.create_subprocess_exec(*command, env=environment, stdout=said, stderr=said)
     opened.push_async_callback(process.wait)
@@ -106,7 +110,7 @@ async def _started(opened: AsyncExitStack, log: Path, *command: str, environment
 
 
 async def _line(log: Path, read: Callable[[str], str]) -> str:
-    """What is read of the first line that tells an address, waited for."""
+    """Return the value that ``read`` finds in the first line with an address, waiting for it."""
     async with asyncio.timeout(60):
         while True:
             if address := _first(log, read):

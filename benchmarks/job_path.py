@@ -1,6 +1,6 @@
 """Q1: from the request for a job to the worker's handler, before the claim.
 
-Reference: one insert of a row as large, then bare aio-pika publish to handler, on the same queue type.
+Reference: one insert of a row of the same size, then bare aio-pika from publish to handler, on the same queue type.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ _ROW = '{"action":"sync","repository":"bench","sync":{"incremental":false}}' + "
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return the row of Q1."""
     stack = Stack(database_url, amqp_url, folder)
     dashboard_files.make_many(stack.repositories / "bench", 1)
     async with AsyncExitStack() as opened:
@@ -37,27 +38,29 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     p50, p99 = median_of(measured, 50) * 1000, median_of(measured, 99) * 1000
     return [
         Row("Q1", "HTTP accept to job handler entered, p50", "ms", p50, median_of(bare, 50) * 1000, 1.5),
-        Row("Q1", "the same, p99 beside its own p50", "ms", p99, p50, 3.0),
+        Row("Q1", "the same, p99 relative to its p50", "ms", p99, p50, 3.0),
     ]
 
 
 class Entering:
-    """The moment a handler was entered, for whoever waits for it."""
+    """The moment a handler was entered."""
 
     def __init__(self) -> None:
         self._entered: asyncio.Future[float] | None = None
 
     def expect(self) -> asyncio.Future[float]:
+        """Prepare for the next entry and return it as a future."""
         self._entered = asyncio.get_running_loop().create_future()
         return self._entered
 
     def note(self) -> None:
+        """Record the entry."""
         if self._entered is not None and not self._entered.done():
             self._entered.set_result(time.perf_counter())
 
 
 class Product:
-    """A gateway process; the worker's end of the queue is in this process, so that one clock measures."""
+    """A gateway process. The worker's end of the queue is in this process, so that one clock measures."""
 
     def __init__(self, stack: Stack, database_url: str, amqp_url: str) -> None:
         self._stack = stack
@@ -66,6 +69,7 @@ class Product:
         self._entering = Entering()
 
     async def open(self, opened: AsyncExitStack) -> Self:
+        """Start the gateway."""
         opened.push_async_callback(self._stack.stop)
         await self._stack.start()
         client = await opened.enter_async_context(Client(self._stack.address))
@@ -83,6 +87,7 @@ class Product:
         return self
 
     async def play(self) -> Sequence[float]:
+        """Return the times of one round."""
         # The probe is believed for 25 s; renewed here, because the worker that would renew it is this benchmark.
         await self._connection.execute(
             "update resource set status = jsonb_set(status::jsonb, '{health,checked}', to_jsonb($1::bigint))::text where name = 'bench'",
@@ -105,7 +110,7 @@ class Product:
 
 
 class Reference:
-    """The least that could be done: the row, and the message."""
+    """The minimum: the row, and the message."""
 
     def __init__(self, database_url: str, amqp_url: str) -> None:
         self._database_url = database_url
@@ -113,6 +118,7 @@ class Reference:
         self._entering = Entering()
 
     async def open(self, opened: AsyncExitStack) -> Self:
+        """Connect to database and broker."""
         self._database = await asyncpg.connect(self._database_url)
         opened.push_async_callback(self._database.close)
         await self._database.execute("create table bench_job (id bigint generated always as identity primary key, spec text not null)")
@@ -126,6 +132,7 @@ class Reference:
         return self
 
     async def play(self) -> Sequence[float]:
+        """Return the times of one round."""
         return [await self._once() for _ in range(_JOBS)]
 
     async def _once(self) -> float:

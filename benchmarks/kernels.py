@@ -1,4 +1,4 @@
-"""E1 to E6: the engine's kinds on arrays in memory, beside copying the bytes they must touch, or beside the loop they replace."""
+"""E1 to E6: the engine's node types on arrays in memory, compared with copying the bytes that they must touch, or with a loop."""
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -32,7 +32,7 @@ def _add(left: Series, right: Series) -> Values | Table:
 
 
 async def addition() -> list[Row]:
-    """E1: the whole node, label union included. 24 bytes a point; with nulls a byte of each mask as well."""
+    """Measure E1: the whole node, including the label union. 24 bytes per point; with nulls a byte per mask as well."""
     axis = series.times(_POINTS)
     plain = [series.block(_COUNT, axis, seed) for seed in (1, 2)]
     holed = [series.block(_COUNT, axis, seed, null_share=0.01) for seed in (1, 2)]
@@ -44,7 +44,7 @@ async def addition() -> list[Row]:
 
 
 async def alignment() -> list[Row]:
-    """E2: beside the aligned case of as many shared points, and beside a dictionary of points for every pair."""
+    """Measure E2: compared with the aligned case of as many shared points, and with a dictionary of points for every pair."""
     axis = series.times(_POINTS)
     left = series.block(_COUNT, axis, 1)
     aligned = series.block(_COUNT, axis, 2)
@@ -67,13 +67,13 @@ async def alignment() -> list[Row]:
 
 
 def _irregular(points: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """About half of the instants are those of any other seed."""
+    """Return irregular instants, of which about half are also in the result of any other seed."""
     late = np.random.default_rng(seed).random(points) < 0.3
     return series.times(points) + np.where(late, series.STEP // 2, 0)
 
 
 def _by_dict(left: Series, right: Series) -> list[list[tuple[int, float]]]:
-    """The plain loop: for every pair of series a dictionary from instant to value."""
+    """Run the plain loop: for every pair of series a dictionary from instant to value."""
     left_times, right_times = left.blocks[0].axis.times.tolist(), right.blocks[0].axis.times.tolist()
     sums = []
     for left_values, right_values in zip(left.blocks[0].cells.values.tolist(), right.blocks[0].cells.values.tolist(), strict=True):
@@ -83,7 +83,7 @@ def _by_dict(left: Series, right: Series) -> list[list[tuple[int, float]]]:
 
 
 async def union() -> list[Row]:
-    """E3: labels of two sets in opposite order. The nested scan is measured at a twentieth of each side."""
+    """Measure E3: labels of two sets in opposite order. The nested scan is measured at a twentieth of each side."""
     sets = series.labels(10_000)
     few = [[frozenset(item.pairs) for item in sets[:500]], [frozenset(item.pairs) for item in sets[499::-1]]]
     turned = tuple(reversed(sets))
@@ -105,7 +105,7 @@ def _scan(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[st
 
 
 async def reduction() -> list[Row]:
-    """E4: every value is read once, 8 bytes a point; with nulls those are dropped."""
+    """Measure E4: every value is read once, 8 bytes per point; nulls are dropped."""
     axis = series.times(_POINTS)
     plain, holed = series.block(10 * _COUNT, axis, 1), series.block(10 * _COUNT, axis, 1, null_share=0.01)
     copy = memcpy(8 * 10 * _TOTAL)
@@ -127,7 +127,7 @@ async def reduction() -> list[Row]:
 
 
 async def resampling() -> list[Row]:
-    """E5: irregular times and values are read once, 16 bytes a point."""
+    """Measure E5: irregular times and values are read once, 16 bytes per point."""
     late = np.sort(series.times(_LONG) + np.random.default_rng(1).integers(0, series.STEP, _LONG))
     values = series.block(1, late, 2)
     seconds = _LONG // 10_000 * series.STEP // 10**9
@@ -142,7 +142,7 @@ async def resampling() -> list[Row]:
 
 
 async def conditions() -> list[Row]:
-    """E6: threshold reads and writes 16 bytes a point, a classic condition reads 8."""
+    """Measure E6: a threshold reads and writes 16 bytes per point, a classic condition reads 8."""
     values = {"A": series.block(_COUNT, series.times(_POINTS), 1)}
     single, between = (
         partial(Threshold("A", predicate_of(name, bounds)).evaluate, values, _LIMITS)

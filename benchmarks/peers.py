@@ -1,4 +1,4 @@
-"""P: the engine beside pandas and polars doing the same work on the same points, one thread each, as a query has one."""
+"""P: the engine compared with pandas and polars doing the same work on the same points, each with one thread, as a query has."""
 
 import os
 from collections.abc import Callable
@@ -20,6 +20,7 @@ _ABOVE = Threshold("A", predicate_of("gt", (10.0,)))
 
 
 async def rows() -> list[Row]:
+    """Return the rows of P."""
     found = []
     for count, length in ((1000, 1000), (1, 1_000_000)):
         instants = series.times(length)

@@ -1,7 +1,7 @@
-"""A data source that only benchmarks have: random points of any number, made once and kept.
+"""A data source that only benchmarks have: random points of any number, generated once and kept.
 
-No service knows it. This module's own worker process registers it: ``python -m benchmarks.points AMQP_URL [FILE]``; with a file it
-answers every query with the bytes of that file instead.
+No service knows it. The worker process of this module registers it: ``python -m benchmarks.points AMQP_URL
+[FILE]``; with a file it responds to every query with the bytes of that file instead.
 """
 
 import asyncio
@@ -33,23 +33,28 @@ _made = functools.cache(series.frames)
 
 
 class Points(Source):
-    """``series`` of ``points`` each, by a ``seed``."""
+    """Random series: ``series`` of ``points`` each, by a ``seed``."""
 
     async def health(self) -> str:
+        """Return that the source is healthy."""
         return "Data source is working"
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
+        """Return the frames."""
         properties = query.model_extra or {}
         return _made(int(properties["series"]), int(properties["points"]), int(properties["seed"]))
 
 
 def register() -> None:
-    """For this process only."""
+    """Register the source in this process only."""
     directory.BUILT_IN[TYPE] = Points()
 
 
 def request(expression: str, count: int, points: int) -> bytes:
-    """A query for ``expression`` over ``$A``, of so many series and points, and ``$B``, of one series. Only its outcome is shown."""
+    """Return a query for ``expression`` over ``$A``, of so many series and points, and ``$B``, of one series.
+
+    Only the outcome of the expression is visible.
+    """
     hidden = {"datasource": {"type": TYPE}, "points": points, "hide": True}
     queries = [
         {"refId": "A", "series": count, "seed": 1, **hidden},
@@ -60,7 +65,7 @@ def request(expression: str, count: int, points: int) -> bytes:
 
 
 async def work(amqp_url: str, ready: bytes | None) -> None:
-    """A worker of the product with one more source, or one whose answer is ready."""
+    """Run a worker of the product with the additional source, or with a prepared response."""
     register()
     broker = AmqpBroker(amqp_url)
     await broker.start()

@@ -49,6 +49,7 @@ REQUEST = json.dumps(
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Return the row of E10."""
     stack = Stack(database_url, amqp_url, folder)
 
     async def play() -> Sequence[float]:
@@ -71,13 +72,14 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 class Reference:
-    """Calls a worker process that answers every message with its own body."""
+    """A client of a worker process that responds to every message with its own body."""
 
     def __init__(self, amqp_url: str) -> None:
         self._amqp_url = amqp_url
         self._answered: asyncio.Future[None] | None = None
 
     async def open(self, opened: AsyncExitStack) -> Self:
+        """Connect to the broker."""
         command = (sys.executable, "-m", "benchmarks.query_path", self._amqp_url)
         echo = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
         opened.push_async_callback(echo.wait)
@@ -92,6 +94,7 @@ class Reference:
         return self
 
     async def play(self) -> Sequence[float]:
+        """Return the times of one round."""
         seconds = []
         for _ in range(_QUERIES):
             self._answered = asyncio.get_running_loop().create_future()
@@ -108,7 +111,7 @@ class Reference:
 
 
 async def echo(amqp_url: str) -> None:
-    """The reference's worker."""
+    """Run the reference's worker."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel()
     queue = await channel.declare_queue(_QUEUE, durable=True)

@@ -1,7 +1,8 @@
-"""G3 and D1: lists of dashboards beside the bare read of the same rows, and how bodies are stored.
+"""G3 and D1: lists of dashboards compared with the bare read of the same rows, and the storage of bodies.
 
-G3 asks a gateway process over one connection; the reference runs the same statement over a connection of its own and keeps the rows.
-D1 writes and reads bodies in one column, as JSONB with the server's defaults and as text in lz4, as the store has them.
+G3 calls a gateway process over one connection; the reference runs the same statement over a connection of its own
+and keeps the rows. D1 writes and reads bodies in one column, as JSONB with the server's defaults and as text in
+lz4, as the store has them.
 """
 
 import functools
@@ -38,7 +39,7 @@ _WORDS = (
 
 
 async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """G3."""
+    """Measure G3."""
     async with AsyncExitStack() as opened:
         await fill(database_url, "default", _OBJECTS, panels=8)
         address = await started_product(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), folder / "gateway.log")
@@ -64,7 +65,7 @@ async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
-    """D1."""
+    """Measure D1."""
     texts = [orjson.dumps(spec_of(number, panels=40)).decode() for number in range(_BODIES)]
     connection = await asyncpg.connect(database_url)
     try:
@@ -101,7 +102,7 @@ def _timed(work: Callable[[], Awaitable[Any]]) -> Round:
 
 
 async def fill(database_url: str, namespace: str, count: int, *, panels: int) -> None:
-    """Stores dashboards as a sync does."""
+    """Store dashboards as a sync does."""
     database = await Database.open(database_url, application_name="fill", max_size=1)
     try:
         for first in range(0, count, 5_000):
@@ -125,7 +126,7 @@ def _write_of(number: int, panels: int) -> resources.Write:
 
 
 def spec_of(number: int, *, panels: int) -> dict[str, Any]:
-    """A dashboard as people make them: about a kilobyte a panel, much of it alike, titles and queries of their own."""
+    """Return a realistic dashboard: about a kilobyte per panel, much of it alike, with titles and queries of its own."""
     chance = random.Random(number)
     return {
         "title": f"{' '.join(chance.choices(_WORDS, k=3))} {number}",

@@ -1,4 +1,4 @@
-"""A row of the table: what was measured, of the product and of its reference, and the goal."""
+"""A row of the table: the figures of the product and its reference, and the goal."""
 
 import gc
 import statistics
@@ -16,31 +16,36 @@ ROUNDS = 5
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``product`` and ``reference`` are the medians of the rounds, in ``unit``; ``goal`` is the largest ratio that meets it."""
+    """A measured row."""
 
     id: str
     path: str
     unit: str
+    #: The median of the rounds, in ``unit``, as is ``reference``.
     product: float
     reference: float
+    #: The largest ratio that meets the goal.
     goal: float
 
     @property
     def ratio(self) -> float:
+        """The product's figure divided by the reference's."""
         return self.product / self.reference
 
     @property
     def is_met(self) -> bool:
+        """True if the ratio meets the goal."""
         return self.ratio <= self.goal
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
+    """Return a percentile."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
 async def in_turns(*plays: Round, rounds: int = ROUNDS) -> list[list[Sequence[float]]]:
-    """Rounds of each, one after the other, so that a drift of the machine hits all. The first of each is a warm-up and dropped."""
+    """Run rounds of each alternately, so that a drift of the machine affects all. The first of each is a warm-up."""
     measured: list[list[Sequence[float]]] = [[] for _ in plays]
     for number in range(rounds + 1):
         for kept, play in zip(measured, plays, strict=True):
@@ -51,12 +56,12 @@ async def in_turns(*plays: Round, rounds: int = ROUNDS) -> list[list[Sequence[fl
 
 
 def median_of(rounds: Sequence[Sequence[float]], percent: float) -> float:
-    """The median over the rounds of one percentile in each."""
+    """Return the median over the rounds of one percentile of each."""
     return statistics.median(percentile(values, percent) for values in rounds)
 
 
 def repeated(function: Callable[[], object], runs: int = 5) -> Round:
-    """A round of some calls of a function, without the garbage collector's own pace in it."""
+    """Return a round of several calls of a function with the garbage collector disabled."""
 
     async def play() -> Sequence[float]:
         seconds = []
@@ -73,7 +78,7 @@ def repeated(function: Callable[[], object], runs: int = 5) -> Round:
 
 
 def memcpy(size: int) -> Callable[[], object]:
-    """Copies so many bytes that reading and writing them together is ``size``."""
+    """Return a function that copies so many bytes that reading and writing them together is ``size``."""
     source, target = np.ones(size // 16), np.ones(size // 16)
     return lambda: np.copyto(target, source)
 
@@ -81,9 +86,9 @@ def memcpy(size: int) -> Callable[[], object]:
 async def compared(
     name: str, path: str, goal: float, product: Callable[[], object], reference: Callable[[], object], *, runs: int = 5, scale: float = 1.0
 ) -> Row:
-    """A row of two functions of this process: the fastest run of each round, which others on the machine disturb least.
+    """Return a row of two functions of this process: the fastest run of each round, which other processes disturb least.
 
-    ``scale``: how many times the reference's work was made smaller.
+    ``scale`` is the factor by which the reference's work was reduced.
     """
     measured, bare = await in_turns(repeated(product, runs), repeated(reference, runs))
     return Row(name, path, "ms", median_of(measured, 0) * 1000, median_of(bare, 0) * 1000 * scale, goal)

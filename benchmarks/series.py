@@ -1,4 +1,4 @@
-"""What the engine's benchmarks compute with: sets of series in blocks, and the same as the frames of a source."""
+"""Data for the engine's benchmarks: sets of series in blocks, and as frames of a data source."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +13,17 @@ STEP = 10_000_000_000
 
 
 def times(points: int, *, step: int = STEP, start: int = START) -> NDArray[np.int64]:
+    """Return instants at a regular step."""
     return start + step * np.arange(points, dtype=np.int64)
 
 
 def labels(count: int) -> tuple[Labels, ...]:
+    """Return the labels of ``count`` series."""
     return tuple(Labels.of({"host": f"h{number}", "dc": f"d{number % 7}", "job": "node"}) for number in range(count))
 
 
 def block(count: int, instants: NDArray[np.int64], seed: int, *, null_share: float = 0.0) -> Series:
-    """``count`` series on one axis, of random normals; a share of their points is null."""
+    """Return ``count`` series on one axis, of random normals; a share of their points is null."""
     random = np.random.default_rng(seed)
     values = random.normal(size=(count, len(instants))) * 100
     nulls = random.random(values.shape) < null_share if null_share else None
@@ -29,7 +31,7 @@ def block(count: int, instants: NDArray[np.int64], seed: int, *, null_share: flo
 
 
 def frames(count: int, points: int, seed: int) -> list[Frame]:
-    """The same as a source answers it: one frame a series, its columns arrays of their own. A series alone has no labels."""
+    """Return series as a data source does: a frame per series with arrays of its own. A single series has no labels."""
     random = np.random.default_rng(seed)
     instants = times(points)
     return [

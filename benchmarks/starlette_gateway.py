@@ -1,8 +1,9 @@
-"""The same as ``bare_gateway`` in Starlette on uvicorn, with uvloop and httptools.
+"""The counterpart of ``bare_gateway`` in Starlette on uvicorn, with uvloop and httptools.
 
-``python -m benchmarks.starlette_gateway read|whole DATABASE_URL``; it prints its address when it is ready. ``read`` answers whoever asks.
-``whole`` does what the product does around it, in the fewest lines: it knows the caller by a digest of the credentials, checks a
-permission, follows the trace, names the request, counts it, and logs it with the product's logging.
+``python -m benchmarks.starlette_gateway read|whole DATABASE_URL``; it prints its address when it is ready. ``read``
+serves without any checks. ``whole`` does the product's work around it in the fewest lines: it identifies the caller
+by a digest of the credentials, checks a permission, follows the trace, names and counts the request, and logs it
+with the product's logging.
 """
 
 import socket
@@ -31,7 +32,7 @@ log = structlog.get_logger()
 
 
 class Guard:
-    """What stands around an endpoint of ``whole``."""
+    """The work around an endpoint of ``whole``."""
 
     def __init__(self, authorization: str) -> None:
         self._digests = Digests()
@@ -39,6 +40,8 @@ class Guard:
         self._known = {self._digests.of(authorization): ("admin", granted)}
 
     def around(self, endpoint: Endpoint, path: str, action: str) -> Endpoint:
+        """Return the endpoint with the work around it."""
+
         async def guarded(request: Request) -> Response:
             started = time.perf_counter()
             trace = tracing.enter(request.headers.get(tracing.HEADER))
@@ -84,6 +87,7 @@ def _application(reads: Reads, *, whole: bool) -> Starlette:
 
 
 async def serve(work: str, database_url: str) -> None:
+    """Serve until the process ends."""
     logging.configure("starlette", as_json=True)
     application = _application(await Reads.open(database_url), whole=work == "whole")
     options = uvicorn.Config(

@@ -1,6 +1,6 @@
-"""E7: sql expressions with the hand-over to the child and back, beside DuckDB in this process on the same columns, and beside SQLite.
+"""E7: sql expressions with the transfer to the child and back, compared with DuckDB in this process, and with SQLite.
 
-DuckDB has one thread on either side, as the fence gives it no more.
+DuckDB has one thread on either side, because the sandbox allows it only one.
 """
 
 import json
@@ -51,6 +51,7 @@ _POINTS = [
 
 
 async def rows() -> list[Row]:
+    """Return the rows of E7."""
     engine = SqlEngine(_LIMITS, slots=1)
     engine.warm(60)
     try:
@@ -72,7 +73,7 @@ async def _joins(engine: SqlEngine) -> list[Row]:
 
 
 def _series(seed: int) -> Table:
-    """1,000 frames, as a source answers them that declares its type."""
+    """Return 1,000 frames, as a data source returns them that declares its type."""
     declared = {"type": "timeseries-multi", "typeVersion": [0, 1]}
     return Table(tuple([Frame(frame.fields, meta=declared) for frame in series.frames(1000, _ROWS // 1000, seed)]))
 
@@ -89,7 +90,7 @@ def _table(seed: int) -> Table:
 
 
 def _columns(held: Table) -> Columns:
-    """What the statement selects from, as arrays that DuckDB takes by itself."""
+    """Return the columns that the statement selects from, as arrays that DuckDB reads without a copy."""
     found: Columns = {}
     for column in relation_of("A", held, _LIMITS).columns:
         values = column.values if column.texts is None else np.array(column.texts, object)[column.values]
@@ -119,7 +120,7 @@ def _sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
 
 
 async def _small(engine: SqlEngine) -> Row:
-    """A statement over two series of three points, from the bytes of the request to those of the answer."""
+    """Measure a statement over two series of three points, from the bytes of the request to those of the response."""
     settings = queries.QuerySettings(_LIMITS, sql=engine)
     bare = _bare(_SMALL, {"A": Table(tuple(read_frames(orjson.dumps(_POINTS))))})
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(_POINTS)}
@@ -133,11 +134,11 @@ async def _small(engine: SqlEngine) -> Row:
     async def ask_bare() -> object:
         return bare()
 
-    measured, reference = await in_turns(partial(_asked, ask), partial(_asked, ask_bare))
+    measured, reference = await in_turns(partial(_times, ask), partial(_times, ask_bare))
     return Row("E7", "a small statement, to bare DuckDB, p50", "ms", median_of(measured, 50) * 1000, median_of(reference, 50) * 1000, 6)
 
 
-async def _asked(ask: Callable[[], Awaitable[object]]) -> Sequence[float]:
+async def _times(ask: Callable[[], Awaitable[object]]) -> Sequence[float]:
     seconds = []
     for _ in range(_ASKED):
         started = time.perf_counter()

@@ -1,8 +1,8 @@
-"""W: a crowd of watchers on one gateway, and a namespace of very many dashboards.
+"""W: many watchers on one gateway, and a namespace with very many dashboards.
 
-The crowd: what the process takes while nothing happens, in memory and in time, beside aiohttp alone holding as many answers open; then
-how long until everybody concerned has heard of a change. The namespace: the most memory that the gateway takes while it is listed, paged
-and watched from the start.
+The watchers: memory and time of the process while nothing happens, compared with aiohttp alone holding as many
+responses open; then the time until every concerned watcher has received a change. The namespace: the peak memory of
+the gateway while it is listed, paged and watched from the start.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ _FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 _BODY = {"panels": [{"id": 1, "type": "timeseries", "title": "Requests", "targets": [{"refId": "A", "expr": "rate(requests[5m])"}]}]}
 
 
-class Hearer(asyncio.Protocol):
-    """The end of one watch: ``heard`` is when it next hears something, ``begun`` whether its answer is one."""
+class WatchConnection(asyncio.Protocol):
+    """The client side of one watch."""
 
     def __init__(self, request: bytes) -> None:
         self._request = request
         self._transport: asyncio.WriteTransport | None = None
-        self.heard: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        self.received: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self.begun = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -54,27 +54,28 @@ class Hearer(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if not self.begun and not data.startswith(b"HTTP/1.1 200"):
-            self.heard.set_exception(AssertionError(data.decode()))
+            self.received.set_exception(AssertionError(data.decode()))
         self.begun = True
-        if not self.heard.done():
-            self.heard.set_result(time.perf_counter())
+        if not self.received.done():
+            self.received.set_result(time.perf_counter())
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self.heard.done():
-            self.heard.set_exception(exc or ConnectionResetError("the watch ended"))
+        if not self.received.done():
+            self.received.set_exception(exc or ConnectionResetError("the watch ended"))
 
-    def listen(self) -> None:
-        """Waits for the next."""
-        self.heard = asyncio.get_running_loop().create_future()
+    def expect(self) -> None:
+        """Prepare for the next event, whose time ``received`` returns."""
+        self.received = asyncio.get_running_loop().create_future()
 
     def close(self) -> None:
-        self.heard.cancel()
+        """Close the connection."""
+        self.received.cancel()
         assert self._transport is not None
         self._transport.abort()
 
 
 async def crowd(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Watchers that wait, and those who hear."""
+    """Measure waiting watchers, and the delivery of changes."""
     _allow_files()
     async with AsyncExitStack() as opened:
         bare = await _bare(opened)
@@ -87,26 +88,26 @@ async def crowd(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         opened.push_async_callback(wire.close)
         version = await _position(wire)
         at_rest = _resident(stack.gateway.pid)
-        hearers = await _joined(opened, address, _watch(wire, _COLLECTION, version), HEARERS)
-        others = await _joined(opened, address, _watch(wire, _FOLDERS, version), CROWD - HEARERS)
+        watchers = await _open_watches(opened, address, _watch(wire, _COLLECTION, version), HEARERS)
+        others = await _open_watches(opened, address, _watch(wire, _FOLDERS, version), CROWD - HEARERS)
         before = _seconds_of(stack.gateway.pid)
         await asyncio.sleep(_IDLE_SECONDS)
         busy = (_seconds_of(stack.gateway.pid) - before) / _IDLE_SECONDS
         waiting = _resident(stack.gateway.pid)
-        soon = await _heard(wire, hearers, _COLLECTION)
-        later = await _heard(wire, others, _FOLDERS)
+        soon = await _delivery_seconds(wire, watchers, _COLLECTION)
+        later = await _delivery_seconds(wire, others, _FOLDERS)
     each = (waiting - at_rest) * 1000 / CROWD
     return [
         Row("W1", f"{CROWD:,} idle watchers, the gateway's memory", "MB", waiting, _MEMORY, 1),
         Row("W1", "a watcher, to a held answer of bare aiohttp", "kB", each, bare, 2),
         Row("W1", f"{CROWD:,} idle watchers, share of a core", "%", busy * 100, 2, 1),
-        Row("W2", f"{HEARERS:,} watchers hear of a change", "s", soon, 1, 1),
-        Row("W2", f"{CROWD - HEARERS:,} watchers hear of a change", "s", later, 10, 1),
+        Row("W2", f"{HEARERS:,} watchers receive a change", "s", soon, 1, 1),
+        Row("W2", f"{CROWD - HEARERS:,} watchers receive a change", "s", later, 10, 1),
     ]
 
 
 async def namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """A namespace of very many dashboards."""
+    """Measure a namespace with very many dashboards."""
     await _fill(database_url)
     async with AsyncExitStack() as opened:
         stack = Stack(database_url, amqp_url, folder)
@@ -122,55 +123,55 @@ async def namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]
     return found
 
 
-async def _joined(opened: AsyncExitStack, address: str, request: bytes, number: int) -> Sequence[Hearer]:
-    """So many watches, each begun."""
+async def _open_watches(opened: AsyncExitStack, address: str, request: bytes, number: int) -> Sequence[WatchConnection]:
+    """Open so many watches, each begun."""
     parts, loop = urlsplit(address), asyncio.get_running_loop()
     assert parts.hostname is not None
     assert parts.port is not None
-    hearers: list[Hearer] = []
+    watchers: list[WatchConnection] = []
     for first in range(0, number, _AT_ONCE):
         count = min(_AT_ONCE, number - first)
-        some = [loop.create_connection(lambda: Hearer(request), parts.hostname, parts.port) for _ in range(count)]
-        joined = [hearer for _, hearer in await asyncio.gather(*some)]
-        await asyncio.gather(*(hearer.heard for hearer in joined))
-        hearers += joined
-    opened.callback(_close, hearers)
-    return hearers
+        some = [loop.create_connection(lambda: WatchConnection(request), parts.hostname, parts.port) for _ in range(count)]
+        joined = [watcher for _, watcher in await asyncio.gather(*some)]
+        await asyncio.gather(*(watcher.received for watcher in joined))
+        watchers += joined
+    opened.callback(_close, watchers)
+    return watchers
 
 
-def _close(hearers: Sequence[Hearer]) -> None:
-    for hearer in hearers:
-        hearer.close()
+def _close(watchers: Sequence[WatchConnection]) -> None:
+    for watcher in watchers:
+        watcher.close()
 
 
-async def _heard(wire: Wire, hearers: Sequence[Hearer], path: str) -> float:
-    """The seconds from the begin of a write until all have heard of it; the slowest of three."""
+async def _delivery_seconds(wire: Wire, watchers: Sequence[WatchConnection], path: str) -> float:
+    """Return the seconds from the begin of a write until all watchers have received it; the slowest of three."""
     slowest = 0.0
     for number in range(3):
-        for hearer in hearers:
-            hearer.listen()
+        for watcher in watchers:
+            watcher.expect()
         began = time.perf_counter()
-        body = json.dumps({"metadata": {"name": f"heard-{number}"}, "spec": {"title": f"{number}"}}).encode()
+        body = json.dumps({"metadata": {"name": f"watched-{number}"}, "spec": {"title": f"{number}"}}).encode()
         await wire.call(wire.encode("POST", path, body), status=201)
         async with asyncio.timeout(60):
-            slowest = max(slowest, max(await asyncio.gather(*(hearer.heard for hearer in hearers))) - began)
+            slowest = max(slowest, max(await asyncio.gather(*(watcher.received for watcher in watchers))) - began)
     return slowest
 
 
 async def _bare(opened: AsyncExitStack) -> float:
-    """The kB of a held answer of aiohttp alone."""
+    """Return the kB of an open response of aiohttp alone."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", "benchmarks.bare_watches", stdout=asyncio.subprocess.PIPE)
     opened.push_async_callback(process.wait)
     opened.callback(process.terminate)
     assert process.stdout is not None
     address = (await process.stdout.readline()).decode().strip()
     before = _resident(process.pid)
-    await _joined(opened, address, f"GET / HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n\r\n".encode(), CROWD)
+    await _open_watches(opened, address, f"GET / HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n\r\n".encode(), CROWD)
     return (_resident(process.pid) - before) * 1000 / CROWD
 
 
 async def _fill(database_url: str) -> None:
-    """Very many dashboards, as a sync leaves them."""
+    """Store very many dashboards, as a sync leaves them."""
     connection = await asyncpg.connect(database_url)
     try:
         async with connection.transaction():
@@ -225,18 +226,18 @@ async def _position(wire: Wire) -> str:
 
 
 def _allow_files() -> None:
-    """This process holds the other end of each connection."""
+    """Raise the limit of open files: this process has the other end of each connection."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def _resident(pid: int) -> float:
-    """MB."""
+    """Return the resident memory in MB."""
     return _field(pid, "VmRSS")
 
 
 def _most(pid: int) -> float:
-    """MB that the process has had at most."""
+    """Return the peak memory in MB."""
     return _field(pid, "VmHWM")
 
 
@@ -246,6 +247,6 @@ def _field(pid: int, name: str) -> float:
 
 
 def _seconds_of(pid: int) -> float:
-    """Processor time of a process."""
+    """Return the processor time of a process."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100

@@ -1,4 +1,4 @@
-"""The thinnest HTTP client: one kept connection, requests encoded once, so that its own work is not measured as the server's."""
+"""The thinnest HTTP client: one kept connection and prepared requests, so that its own work is not measured as the server's."""
 
 import asyncio
 import base64
@@ -9,7 +9,7 @@ _BUFFER = 4 * 2**20
 
 
 class Wire:
-    """One connection to a gateway, as its first user."""
+    """A connection to a gateway, as its first user."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> None:
         self._reader = reader
@@ -18,19 +18,21 @@ class Wire:
 
     @classmethod
     async def open(cls, address: str) -> Self:
+        """Connect to an address."""
         parts = urlsplit(address)
         assert parts.hostname is not None
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=_BUFFER)
         return cls(reader, writer, parts.netloc)
 
     def encode(self, method: str, path: str, body: bytes = b"", *, accept: str = "*/*") -> bytes:
+        """Return an encoded request."""
         credentials = base64.b64encode(b"admin:admin").decode()
         names = {"Host": self._host, "Authorization": f"Basic {credentials}", "Accept": accept, "Content-Length": len(body)}
         head = f"{method} {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in names.items()) + "\r\n"
         return head.encode() + body
 
     async def call(self, request: bytes, *, status: int) -> bytes:
-        """Sends an encoded request; answers the body, whose status must be the given one."""
+        """Send an encoded request and return the body. The response must have the given status."""
         self._writer.write(request)
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
@@ -48,5 +50,6 @@ class Wire:
         return b"".join(chunks)
 
     async def close(self) -> None:
+        """Close the connection."""
         self._writer.close()
         await self._writer.wait_closed()

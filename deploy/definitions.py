@@ -1,4 +1,4 @@
-"""The broker's accounts with the least rights they need, and the topology, which they so need not declare.
+"""The broker's accounts with minimal rights, and the topology, so that services do not need the right to declare it.
 
 ``python -m deploy.definitions`` writes ``deploy/rabbitmq/definitions.json``; ``deploy/rabbitmq/start`` puts the passwords in.
 """
@@ -30,9 +30,9 @@ def consumed(topology: Topology) -> Mapping[str, Sequence[str]]:
 
 
 def definitions(topology: Topology = TOPOLOGY, *, vhost: str = "/", suffix: str = "", namespace: str = NAMESPACE) -> dict[str, Any]:
-    """Return RabbitMQ's definitions. ``suffix`` ends the names of accounts, for brokers that several stacks share.
+    """Return RabbitMQ's definitions. ``suffix`` is appended to account names, for brokers that several stacks share.
 
-    Services publish to the default exchange, by which they could reach every queue: calls, responses and wake-ups are signed for that.
+    Services may publish to the default exchange and could thereby reach every queue, which is why calls, responses and wake-ups are signed.
     """
     here = {"vhost": vhost}
     # Retries and dead letters keep their message's key.

@@ -1,4 +1,4 @@
-"""Base images by digest: ``python -m deploy.images`` asks the registry which digest each tag has now, and writes it behind the tag.
+"""Base images by digest: ``python -m deploy.images`` requests the current digest of each tag from the registry and writes it after the tag.
 
 A digest names the image for every platform. A build then takes the same image until this is run again.
 """
@@ -22,11 +22,11 @@ _SECONDS: Final = 30
 
 
 class NoDigest(Exception):
-    """A registry that cannot be reached, or has no such image for several platforms."""
+    """The registry cannot be reached, or has no such multi-platform image."""
 
 
 def files() -> Iterator[Path]:
-    """Yield the files that name base images."""
+    """Yield the files that refer to base images."""
     yield ROOT / "docker-compose.yml"
     yield from sorted(ROOT.glob("services/*/Dockerfile"))
 

@@ -1,8 +1,8 @@
-"""Submits a sync job through the queue, waits for the answer, and prints it.
+"""Submit a sync job through the queue, wait for the response, and print it.
 
     python examples/submit_jobs.py amqp://USER:PASSWORD@HOST/ examples
 
-Needs nothing of Dashwright but the broker's address, and the package aio-pika. The contract: docs/reference/queue.md.
+Needs only the broker's address and the package aio-pika. The contract: docs/reference/queue.md.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ async def submit(url: str, repository: str) -> dict:
             json.dumps({"action": "sync", "repository": repository, "sync": {"incremental": False}}).encode(),
             content_type="application/json",
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
-            message_id=str(uuid.uuid4()),  # the same id again makes no second job
+            message_id=str(uuid.uuid4()),  # A repeated id does not create a second job.
             correlation_id="first",
             reply_to=answers.name,
         )

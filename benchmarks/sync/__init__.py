@@ -1,4 +1,4 @@
-"""S and M: syncs of repositories on a git host, beside the least that could be done, and the memory they take.
+"""S and M: syncs of repositories on a git host, compared with the minimum of work, and their memory.
 
-git, its back end over http, and PostgreSQL are the real ones.
+git, its HTTP backend and PostgreSQL are the real ones.
 """

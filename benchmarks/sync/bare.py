@@ -1,4 +1,4 @@
-"""The references of syncs: the least that could be done for all files at once, and one request a file."""
+"""The references of syncs: the minimum of work for all files together, and one request per file."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ _QUIET: Final = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, "G
 
 
 class Floor:
-    """``url`` is a repository over http; ``clone``, ``rest`` and ``blobs`` are rounds of one figure each, in seconds."""
+    """The minimum of work on a repository over HTTP. Each round returns one figure in seconds."""
 
     def __init__(self, url: str, contents: str, folder: Path, pool: "asyncpg.Pool[Any]", session: aiohttp.ClientSession) -> None:
         self._url = url
@@ -44,6 +44,7 @@ class Floor:
 
     @classmethod
     async def open(cls, opened: AsyncExitStack, database_url: str, url: str, contents: str, folder: Path) -> Self:
+        """Open the connections."""
         pool = await opened.enter_async_context(asyncpg.create_pool(database_url, min_size=_AT_ONCE, max_size=_AT_ONCE))
         await pool.execute(_TABLE)
         session = await opened.enter_async_context(aiohttp.ClientSession(auto_decompress=False))
@@ -62,12 +63,13 @@ class Floor:
         return [time.perf_counter() - started]
 
     async def ls_remote(self) -> Sequence[float]:
+        """List the references of the remote."""
         started = time.perf_counter()
         await _run("ls-remote", self._url, f"refs/heads/{BRANCH}")
         return [time.perf_counter() - started]
 
     async def rest(self, corpus: Path, sample: int) -> Sequence[float]:
-        """A file a request of the host's REST interface, ten at once, and a row each; of so many files, as seconds a file."""
+        """Read files by the host's REST interface, ten concurrently, and write a row each; return seconds per file."""
 
         async def one(path: str, checksum: str) -> None:
             async with self._session.get(f"{self._contents}/{path}") as answer:
@@ -77,7 +79,7 @@ class Floor:
         return await self._by_file(corpus, sample, one)
 
     async def blobs(self, corpus: Path, sample: int) -> Sequence[float]:
-        """A file a request to git itself, which is asked for a blob by its name; else the same."""
+        """Read files as blobs from git itself, ten concurrently, and write a row each; return seconds per file."""
 
         async def one(path: str, checksum: str) -> None:
             asked = [b"command=fetch\n", None, b"no-progress\n", f"want {checksum}\n".encode(), b"done\n"]
@@ -128,7 +130,7 @@ def _row(path: str, checksum: str, body: bytes) -> tuple[Any, ...]:
 
 
 def _unpacked(answer: bytes) -> bytes:
-    """The one object of a pack of one, behind twelve bytes of the pack's head and its own, whose bytes but the last begin with a 1."""
+    """Return the one object of a pack: after twelve bytes of the pack's header, and its own, whose bytes but the last begin with a 1."""
     pack = b"".join(line[1:] for line in _lines(answer) if line[:1] == b"\1")
     start = 12
     while pack[start] & 0x80:
@@ -137,7 +139,7 @@ def _unpacked(answer: bytes) -> bytes:
 
 
 def _lines(answer: bytes) -> Iterator[bytes]:
-    """What git sends comes in lines, each with its length before it; those of the pack begin with the number of their band."""
+    """Yield the lines of git's response, each preceded by its length. Those of the pack begin with the number of their band."""
     at = 0
     while at < len(answer):
         length = int(answer[at : at + 4], 16)

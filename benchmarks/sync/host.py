@@ -1,4 +1,4 @@
-"""The git host: git's own back end over http, and files by path as the REST interface of a host gives them.
+"""The git host: git's own HTTP backend, and files by path as in the REST interface of a host.
 
 ``python -m benchmarks.sync.host FOLDER``; it prints the addresses of both when it is ready.
 """
@@ -17,7 +17,7 @@ from benchmarks.sync.corpus import BRANCH
 
 
 async def _contents(root: Path, request: web.BaseRequest) -> web.Response:
-    """``/NAME.git/PATH``: one file in base64 with its blob's name."""
+    """Return ``/NAME.git/PATH``: a file in base64 with its blob's name."""
     name, _, path = request.path.removeprefix("/").partition("/")
     repository = pygit2.Repository(str(root / name))
     blob = repository.revparse_single(f"{BRANCH}:{path}")
@@ -27,6 +27,7 @@ async def _contents(root: Path, request: web.BaseRequest) -> web.Response:
 
 
 async def main() -> None:
+    """Serve until the process ends."""
     root = Path(sys.argv[1])
     async with git.serving(root) as server:
         runner = web.ServerRunner(web.Server(lambda request: _contents(root, request), access_log=None))

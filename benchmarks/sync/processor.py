@@ -1,4 +1,4 @@
-"""Processor time, which others on the machine disturb less than the time on the clock."""
+"""Processor time, which other processes disturb less than the time on the clock."""
 
 import os
 import resource
@@ -13,41 +13,41 @@ _PROCESSES: Final = Path("/proc")
 
 
 class Processor:
-    """Of all that works at a sync but the git host: this process, the programs that it has run, and PostgreSQL."""
+    """The processor time of a sync without the git host: this process, the programs it has run, and PostgreSQL."""
 
     def __init__(self, server: int) -> None:
         self._server = server
 
     @classmethod
     async def of(cls, database_url: str) -> Self:
-        """The server must be one of this machine."""
+        """Return the processor time of the processes on a database, whose server must be on this machine."""
         connection = await asyncpg.connect(database_url)
         try:
-            parent, _ = _told(await connection.fetchval("select pg_backend_pid()"))
+            parent, _ = _usage(await connection.fetchval("select pg_backend_pid()"))
         finally:
             await connection.close()
         return cls(parent)
 
     @property
     def seconds(self) -> float:
-        """Used so far."""
+        """Return the seconds used so far."""
         programs = resource.getrusage(resource.RUSAGE_CHILDREN)
         return time.process_time() + programs.ru_utime + programs.ru_stime + self._database()
 
     def _database(self) -> float:
-        """Of the server, its children that are there, and those that were, which it has counted."""
-        used = _told(self._server)[1]
+        """Return the seconds of the server, its current children, and its ended ones, which it has counted."""
+        used = _usage(self._server)[1]
         for place in _PROCESSES.iterdir():
             if place.name.isdigit():
                 try:
-                    parent, seconds = _told(int(place.name))
+                    parent, seconds = _usage(int(place.name))
                 except (FileNotFoundError, ProcessLookupError):
                     continue
                 used += seconds if parent == self._server else 0.0
         return used
 
 
-def _told(process: int) -> tuple[int, float]:
-    """What the kernel says of a process: its parent, and the seconds of it and of its children that have ended."""
+def _usage(process: int) -> tuple[int, float]:
+    """Return a process's parent, and the seconds used by it and its ended children."""
     fields = (_PROCESSES / str(process) / "stat").read_text().rpartition(")")[2].split()
     return int(fields[1]), sum(map(int, fields[11:15])) / _TICKS

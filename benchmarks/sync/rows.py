@@ -1,4 +1,4 @@
-"""S1 to S3: one clock in this process, where the worker runs; the git host and PostgreSQL are processes of their own."""
+"""S1 to S3: one clock in this process, where the worker runs; the git host and PostgreSQL are separate processes."""
 
 import asyncio
 import statistics
@@ -23,7 +23,7 @@ _STALL: Final = 0.05
 
 
 async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """S1: the first sync of a repository."""
+    """Measure S1: the first sync of a repository."""
     async with AsyncExitStack() as opened:
         corpus, floor, worker, url = await _opened(opened, database_url, folder)
         processor = await Processor.of(database_url)
@@ -54,7 +54,7 @@ async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def unchanged(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """S2: the branch is where it was. Fails where a row, version or event of a dashboard or folder is written."""
+    """Measure S2: the branch has not moved. Fails if a row, version or event of a dashboard or folder is written."""
     async with AsyncExitStack() as opened:
         _, floor, worker, url = await _opened(opened, database_url, folder)
         uid = await worker.add("bench", url)
@@ -74,7 +74,7 @@ async def unchanged(database_url: str, _amqp_url: str, folder: Path) -> list[Row
 
 
 async def incremental(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """S3: the same change to few files and to many."""
+    """Measure S3: the same change to few files and to many."""
     async with AsyncExitStack() as opened:
         worker = await Worker.open(opened, database_url, folder)
         host, _ = await served(opened, folder)
@@ -109,7 +109,7 @@ async def _opened(opened: AsyncExitStack, database_url: str, folder: Path) -> tu
 
 
 async def served(opened: AsyncExitStack, folder: Path) -> tuple[str, str]:
-    """The addresses of a git host for the repositories of a folder, and of its files by path."""
+    """Return the addresses of a git host for the repositories of a folder, and of its files by path."""
     command = (sys.executable, "-m", "benchmarks.sync.host", str(folder))
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     opened.push_async_callback(process.wait)

@@ -1,4 +1,4 @@
-"""S4 and M1: the services as processes of their own, while a sync is at work."""
+"""S4 and M1: the services as separate processes while a sync is running."""
 
 import asyncio
 import re
@@ -29,7 +29,10 @@ _REST, _LOAD, _WORKER, _GROWTH = 150, 300, 250, 1.5
 
 
 async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """S4: lists read one after the other while syncs replace hundreds of dashboards. One that shows half a commit is counted."""
+    """Measure S4: lists read one after the other while syncs replace hundreds of dashboards.
+
+    Lists that show half a commit are counted.
+    """
     async with _service(database_url, amqp_url, folder) as (stack, client, opened):
         corpus = await asyncio.to_thread(Corpus.make, folder, "bench", FEW)
         await _synced(client, "bench", (await served(opened, folder))[0])
@@ -43,7 +46,7 @@ async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
         assert stack.jobs_worker.is_running
     whole = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
     if seen or whole <= _REVISIONS:
-        raise AssertionError(f"beside {whole} lists of whole commits there are some that show so many of {_CHANGED} changes: {dict(seen)}")
+        raise AssertionError(f"in addition to {whole} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(seen)}")
     return [Row("S4", f"lists of half a commit, of all during {_REVISIONS} syncs", "lists", 0, whole, 0)]
 
 
@@ -53,7 +56,7 @@ async def _watch(client: Client, title: str, seen: Counter[int]) -> None:
 
 
 async def _shown(client: Client, title: str) -> int:
-    """How many dashboards of a title a list shows, read page by page."""
+    """Return the number of dashboards with a title in a list, read page by page."""
     shown, rest = 0, ""
     while True:
         page = await client.call("GET", _DASHBOARDS, headers=_TABLE, params={"limit": _PAGE, "continue": rest})
@@ -63,7 +66,7 @@ async def _shown(client: Client, title: str) -> int:
 
 
 async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """M1: the largest resident memory of worker processes that have synced one repository each, and of the gateway."""
+    """Measure M1: the largest resident memory of workers that have synced one repository each, and of the gateway."""
     async with _service(database_url, amqp_url, folder) as (stack, client, opened):
         gateway = stack.gateway
         at_rest = _resident(gateway, "VmRSS")
@@ -87,7 +90,7 @@ async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def _load(address: str) -> None:
-    """Pages of bodies and tables of names, by several readers at once."""
+    """Read pages of bodies and tables of names, by several concurrent readers."""
 
     async def read() -> None:
         async with Client(address) as client:
@@ -109,7 +112,7 @@ async def _service(database_url: str, amqp_url: str, folder: Path) -> AsyncItera
 
 
 async def _synced(client: Client, name: str, host: str) -> None:
-    """A repository of that name, made and synced for the first time."""
+    """Create a repository with a name and sync it for the first time."""
     spec = {"title": name, "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     body = {"metadata": {"name": name}, "spec": spec | {"githost": {"url": f"{host}/{name}.git", "branch": "main"}}}
     await client.call("POST", f"{PROVISIONING}/repositories", status=201, json=body)
@@ -122,7 +125,7 @@ async def _finished(client: Client, name: str) -> None:
 
 
 def _resident(service: Service, what: str) -> float:
-    """``VmRSS`` now or ``VmHWM`` at most, in MB."""
+    """Return ``VmRSS`` (current) or ``VmHWM`` (peak) in MB."""
     found = re.search(rf"{what}:\s+(\d+) kB", Path(f"/proc/{service.pid}/status").read_text())
     assert found is not None
     return int(found[1]) * 1024 / _MB

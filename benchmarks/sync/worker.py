@@ -1,4 +1,7 @@
-"""The jobs worker in this process. Its handler is called as a broker calls it, so that one clock measures from there to the job's end."""
+"""The jobs worker in this process.
+
+Its handler is called as a broker calls it, so that one clock measures from there to the job's end.
+"""
 
 import asyncio
 import gc
@@ -37,7 +40,7 @@ _HISTORY = "select count(*) from resource_history"
 
 
 class Worker:
-    """``longest_stall``: for how many seconds, at most, the last sync has held the event loop."""
+    """A jobs worker."""
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
@@ -50,6 +53,7 @@ class Worker:
 
     @classmethod
     async def open(cls, opened: AsyncExitStack, database_url: str, folder: Path) -> Self:
+        """Start the worker."""
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
         database = await Database.open(database_url, application_name="bench")
         opened.push_async_callback(database.close)
@@ -62,7 +66,7 @@ class Worker:
         return worker
 
     async def add(self, name: str, url: str) -> uuid.UUID:
-        """A repository on the git host; its uid."""
+        """Create a repository on the git host and return its uid."""
         spec = {"title": name, "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
         body = orjson.dumps(spec | {"githost": {"url": url, "branch": "main"}}).decode()
         write = resources.Write(REPOSITORY, name, body, REPOSITORY.version, extract=Extract(name))
@@ -70,7 +74,7 @@ class Worker:
             return (await resources.create(await resources.lock(connection), NAMESPACE, write, actor="user:1", now=Clock().now())).uid
 
     async def sync(self, name: str, uid: uuid.UUID, *, incremental: bool = False) -> float:
-        """The seconds from the handler entered to the job's end. Raises AssertionError where it has not ended well."""
+        """Return the seconds from the handler's entry to the job's end. Raises AssertionError if the job failed."""
         spec = JobSpec(action=Action.SYNC, repository=name, sync=SyncJobOptions(incremental=incremental))
         wanted = new_job(NAMESPACE, spec, uid=uid, kind=RepositoryType.GITHOST, now=Clock().now())
         async with self._database.transaction() as connection:
@@ -90,7 +94,7 @@ class Worker:
         return seconds
 
     async def empty(self) -> None:
-        """As before the first repository. The worker's chores go on: where one is in the way, once more."""
+        """Delete everything, as before the first repository. Repeated if one of the worker's chores interferes."""
         for left in reversed(range(_ATTEMPTS)):
             try:
                 async with self._database.connection() as connection:
@@ -101,29 +105,30 @@ class Worker:
                     raise
 
     async def settle(self) -> None:
-        """What the server does by itself some minutes after very much was written."""
+        """Run the maintenance that the server does automatically some minutes after many writes."""
         async with self._database.connection() as connection:
             await connection.execute("vacuum analyze")
 
     async def written(self) -> tuple[int, ...]:
-        """What a sync that changes nothing leaves as it is: rows, versions and events of dashboards and folders."""
+        """Return the numbers that a sync without changes must not change: rows, versions and events of objects."""
         async with self._database.connection() as connection:
             found = [await connection.fetch(sql) for sql in (_WRITTEN, _EVENTS, _HISTORY)]
         return tuple(value for rows in found for row in rows for value in row)
 
     def _tick(self, wanted: float) -> None:
-        """A call-back and no task: what measures must not cost much of what is measured."""
+        """Measure a stall of the event loop. It is a callback rather than a task, to disturb the measurement less."""
         now = time.perf_counter()
         self.longest_stall = max(self.longest_stall, now - wanted)
         self._ticking = asyncio.get_running_loop().call_later(_TICK, self._tick, now + _TICK)
 
 
 class _Entering(MemoryBroker):
-    """Keeps the handler of jobs back for whoever calls it in place of the queue."""
+    """A broker that returns the handler of jobs to the benchmark instead of connecting it to a queue."""
 
     handle: Handler | None = None
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> MemorySubscription:
+        """Keep the handler."""
         if queue == self.topology.work:
             self.handle, handler = handler, _ignored
         return await super().consume(queue, handler, prefetch=prefetch)

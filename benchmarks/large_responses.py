@@ -1,4 +1,4 @@
-"""E8 and E9 over the wire: a million points through broker and gateway, beside the same bytes without the product, and as Arrow."""
+"""E8 and E9 over the wire: a million points through broker and gateway, compared with the same bytes alone, and as Arrow."""
 
 import asyncio
 import sys
@@ -19,7 +19,7 @@ _QUERY = points.request("$A + 1", 1, 1_000_000)
 
 
 async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """E8: pieces that are ready beforehand, so that nothing but passing them on is measured."""
+    """Measure E8: prepared pieces, so that only passing them on is measured."""
     file = folder / "answer.json"
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
@@ -37,7 +37,7 @@ async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]
 
 
 async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """E9: the request as Arrow beside the same as JSON."""
+    """Measure E9: the request as Arrow, compared with JSON."""
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
         await _started(opened, "benchmarks.points", amqp_url)
@@ -47,7 +47,7 @@ async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def _gateway(opened: AsyncExitStack, stack: Stack) -> Wire:
-    """A connection to the product's gateway; there is no worker of its own."""
+    """Return a connection to the product's gateway; it has no worker of its own."""
     await stack.gateway.start()
     opened.push_async_callback(stack.gateway.stop)
     wire = await Wire.open(str((await stack.gateway.event("serving"))["address"]))
@@ -56,7 +56,7 @@ async def _gateway(opened: AsyncExitStack, stack: Stack) -> Wire:
 
 
 async def _started(opened: AsyncExitStack, module: str, *arguments: str) -> str:
-    """Starts a process of this package; answers the line it prints when it is ready."""
+    """Start a process of this package and return the line that it prints when it is ready."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
     opened.push_async_callback(process.wait)
     opened.callback(process.terminate)
