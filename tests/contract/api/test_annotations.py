@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_doors import folder, saved
+from tests.contract.api.test_classic_api import folder, saved
 
 from dashwright.common.identity import Role
 
@@ -36,7 +36,7 @@ def refused(message: str, reason: str) -> tuple[int, Any]:
 
 
 async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
-    """On a panel of its dashboard, with what was put beside the text to the last digit."""
+    """An annotation on a panel is created, read with its data to the last digit, and deleted."""
     dashboard = await saved(api, "abc", "A")
     data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
     status, body = await api("POST", PATH, data=data)
@@ -114,13 +114,13 @@ async def test_a_span_begins_before_it_ends(api: Api, sent: Any, span: tuple[int
     ],
     ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
 )
-async def test_what_is_no_annotation_is_refused(api: Api, body: Any, answer: Any) -> None:
-    """With the message that clients know and, where it hides the reason, that beside it. Nothing is kept."""
+async def test_invalid_annotations_are_refused(api: Api, body: Any, answer: Any) -> None:
+    """The message is the one that clients know, with the reason in addition; nothing is stored."""
     assert await api("POST", PATH, body) == answer
     assert await texts(api) == []
 
 
-async def test_limits_are_what_still_goes_in(api: Api) -> None:
+async def test_content_at_the_limits_is_accepted(api: Api) -> None:
     """A text and data of 64 KiB, however they are escaped, and 100 tags of 190 characters."""
     found = await one(api, await added(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764}))
     assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
@@ -132,8 +132,8 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
     assert (status, body["message"]) == (400, "Failed to save annotation")
 
 
-async def test_annotations_are_found_by_what_is_asked_for(api: Api) -> None:
-    """The newest first; what is no number asks for nothing, and both ends of a time are needed."""
+async def test_annotations_are_found_by_each_filter(api: Api) -> None:
+    """The newest come first; an invalid number filters nothing, and a time span needs both ends."""
     dashboard = await saved(api, "abc", "A")
     await added(api, "old", time=1000, timeEnd=2000, tags=["a"])
     await added(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
@@ -175,7 +175,7 @@ async def test_tags_are_counted(api: Api) -> None:
 
 
 async def test_a_put_replaces_text_and_tags_and_a_patch_what_is_given(api: Api) -> None:
-    """Times and data that are not given stay with both; an empty text is no new one to a PATCH."""
+    """Times and data that are not given are kept by both; a PATCH ignores an empty text."""
     number = await added(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
     assert await api("PATCH", f"{PATH}/{number}", {"text": "", "timeEnd": 3000, "tags": None}) == (200, {"message": "Annotation patched"})
     found = await one(api, number)
@@ -199,7 +199,7 @@ async def test_a_put_replaces_text_and_tags_and_a_patch_what_is_given(api: Api) 
     ("tags", "kept"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])]
 )
 async def test_graphite_events_are_annotations(api: Api, tags: Any, kept: list[str]) -> None:
-    """Of the organization; the data is the rest of the text, and the time is in seconds."""
+    """They belong to the organization; the data is appended to the text, and the time is in seconds."""
     status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
     assert (status, body["message"]) == (200, "Graphite annotation added")
     found = await one(api, body["id"])
@@ -218,12 +218,13 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, kept: list[s
         ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
     ],
 )
-async def test_what_is_no_graphite_event_is_refused(api: Api, body: Any, answer: Any) -> None:
+async def test_invalid_graphite_events_are_refused(api: Api, body: Any, answer: Any) -> None:
+    """The message is Graphite's."""
     assert await api("POST", f"{PATH}/graphite", body) == answer
 
 
-async def test_the_annotations_of_a_panel_go_together(api: Api) -> None:
-    """Those of that panel of that dashboard, by uid or number, or one by its number; never all there are."""
+async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None:
+    """One request deletes those of one panel, or a single one by its number, never all of them."""
     dashboard = await saved(api, "abc", "A")
     await saved(api, "other", "B")
     for text, place in (
@@ -249,8 +250,8 @@ async def test_the_annotations_of_a_panel_go_together(api: Api) -> None:
     assert await api.sql(statement) == 'dashboard:abc{"count": 1, "panel": 1} dashboard:abc{"count": 1, "panel": 2}'
 
 
-async def test_annotations_go_with_their_dashboard(api: Api) -> None:
-    """Those of the organization stay; whoever made one may go without it."""
+async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
+    """Annotations of the organization are kept, and the author of an annotation can be deleted without it."""
     await saved(api, "abc", "A")
     await added(api, "on it", dashboardUID="abc")
     auth = await api.person("ed", Role.EDITOR)
@@ -275,7 +276,7 @@ async def test_another_organization_has_annotations_of_its_own(api: Api) -> None
 
 
 async def may(api: Api, auth: str, number: int, place: Any) -> str:
-    """What somebody may do with an annotation, as first letters: read, list, create, write."""
+    """Return what a caller may do with an annotation, as first letters: read, list, create, write."""
     read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
     text = (await one(api, number))["text"]
     status, found = await api("GET", PATH, auth=auth)

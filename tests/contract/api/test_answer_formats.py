@@ -26,7 +26,7 @@ async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
 
 
 async def test_an_object_in_yaml(api: Api) -> None:
-    """The same data, to a reader that takes a bare ``no`` for false."""
+    """The data is equal, also for a reader that takes a bare ``no`` for false."""
     _, whole = await api("GET", f"{FOLDERS}/ops")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     async with api.session.get(f"{FOLDERS}/ops", headers=headers) as answer:

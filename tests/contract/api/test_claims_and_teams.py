@@ -1,4 +1,4 @@
-"""What members who are no Admins cannot take to themselves: objects that Admins manage, and what teams of others see."""
+"""Limits of members who are not Admins: objects that Admins manage, and teams that see more."""
 
 from typing import Any
 
@@ -37,8 +37,8 @@ async def test_an_editor_keeps_no_admin_from_an_object(api: Api, metadata: dict[
     assert (await api("PUT", f"{DASHBOARDS}/second", again, auth=editor))[0] == 200
 
 
-async def test_nobody_joins_a_team_that_sees_more(api: Api) -> None:
-    """Who manages teams joins those without rules of access; others are for those who may set all rules."""
+async def test_joining_a_team_with_rules_needs_more_rights(api: Api) -> None:
+    """Managers of teams may join teams without access rules; others need the right to set all rules."""
     grants = [("teams:read", "teams:*"), ("teams:write", "teams:*"), ("teams.permissions:write", "teams:*")]
     manager = await api.person("manager", Role.VIEWER, *grants)
     await api.person("other", Role.VIEWER)

@@ -1,9 +1,9 @@
-"""What the classic API finds: the search over dashboards and folders, tags, and where to begin."""
+"""The search over dashboards and folders, tags, and the home dashboard."""
 
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_doors import folder, saved
+from tests.contract.api.test_classic_api import folder, saved
 
 from dashwright.common.identity import Role
 
@@ -160,7 +160,7 @@ async def test_home_is_what_was_chosen(api: Api) -> None:
 
 
 async def test_rules_of_access_decide_what_is_found(api: Api) -> None:
-    """A folder that a Viewer may not see is neither found nor told, nor are tags and dashboards in it; with a rule on one, that one is."""
+    """A Viewer finds no folder without permission, nor its tags and dashboards; a dashboard with a rule of its own is found."""
     hidden = await folder(api, "f1", "Hidden")
     await folder(api, "f2", "Open")
     for uid, place in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):

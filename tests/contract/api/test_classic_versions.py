@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_doors import folder, saved
+from tests.contract.api.test_classic_api import folder, saved
 
 from dashwright.common.identity import Role
 
@@ -58,7 +58,7 @@ async def test_versions_are_listed_the_newest_first(api: Api, number: int) -> No
 
 
 async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) -> None:
-    """With its own number and uid; what is no version of it is 404, and what is no number 400."""
+    """It has its own number and uid; an unknown version is 404, an invalid number 400."""
     for path in (ONE, f"/api/dashboards/id/{number}"):
         status, body = await api("GET", f"{path}/versions/1")
         assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")
@@ -72,7 +72,7 @@ async def test_a_version_holds_the_dashboard_as_it_was(api: Api, number: int) ->
 
 
 async def test_a_version_is_restored_as_a_new_one(api: Api, number: int) -> None:
-    """Its body comes back, the folder stays, and history says where it came from; the same again changes nothing."""
+    """The body returns, the folder is kept, and the history names the source; an equal restore changes nothing."""
     status, body = await api("POST", f"{ONE}/restore", {"version": 1})
     expected = {"id": number, "uid": "d1", "url": "/d/d1/first", "status": "success", "version": 4, "slug": "first", "folderUid": "f1"}
     assert (status, body) == (200, expected)
@@ -90,7 +90,7 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, number: int) -> None
 
 
 async def test_a_layout_is_restored_as_one(api: Api) -> None:
-    """It is no classic dashboard, whichever version stands now."""
+    """A dashboard of elements is restored as such, whatever the current version is."""
     await saved(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
     await saved(api, "d1", "B")
     assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3

@@ -1,4 +1,4 @@
-"""What a caller learns of a dashboard and of their own rights on it."""
+"""The caller's rights on a dashboard in responses."""
 
 import pytest
 from tests.contract.api.conftest import Api
@@ -39,7 +39,7 @@ async def test_the_access_may_be_left_out(api: Api) -> None:
     ],
 )
 async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
-    """All are told, also those that the caller has not; annotations follow from saving."""
+    """Responses have all abilities, also missing ones; those on annotations follow from saving."""
     await make(api)
     _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
     assert {key: found["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}

@@ -30,7 +30,7 @@ async def test_a_classic_body_is_shown_in_every_version(api: Api) -> None:
 
 
 async def test_defaults_fill_what_a_classic_body_lacks(api: Api) -> None:
-    """In v1beta1 reads; what the body has stays, and sending back what was read changes nothing."""
+    """Reads in v1beta1 add defaults and keep other members; sending back what was read changes nothing."""
     await make(api, {"title": "T", "refresh": "5m", "time": {"from": "now-1h"}, "editable": None}, ALPHA)
     _, found = await api("GET", f"{BETA}/d")
     assert {name: found["spec"][name] for name in ("refresh", "time", "editable")} == {
@@ -66,7 +66,7 @@ async def test_a_layout_is_a_stub_in_older_versions(api: Api, door: str) -> None
 
 
 async def test_a_watch_shows_the_stub_too(api: Api) -> None:
-    """Of what is there and of what comes."""
+    """Initial events and changes show the stub."""
     await make(api, LAYOUT)
     async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as answer:
         lines = [await asyncio.wait_for(answer.content.readline(), 30)]
@@ -76,7 +76,7 @@ async def test_a_watch_shows_the_stub_too(api: Api) -> None:
 
 
 async def test_labels_are_changed_through_a_stub(api: Api) -> None:
-    """The body stays, its generation too; any other spec of that schema version is refused."""
+    """The body and its generation are kept; any other spec of that schema version is refused."""
     await make(api, LAYOUT)
     _, found = await api("GET", f"{BETA}/d")
     found["metadata"]["labels"]["team"] = "a"
@@ -102,7 +102,7 @@ async def test_a_patch_is_of_what_the_version_shows(api: Api, kind: str) -> None
 
 
 async def test_labels_are_applied_through_a_stub(api: Api) -> None:
-    """With the stub's spec beside them or without; not with another one of that schema version."""
+    """An apply may have the stub's spec or none, but not another spec of that schema version."""
     await make(api, LAYOUT)
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for spec in ({}, {"spec": STUB}):

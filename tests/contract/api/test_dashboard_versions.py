@@ -36,8 +36,8 @@ async def test_versions_are_listed_newest_first(api: Api) -> None:
     assert all(item["created"] > 1_700_000_000_000 for item in found["items"])
 
 
-async def test_versions_are_told_in_yaml_too(api: Api) -> None:
-    """The list, and one of them whole."""
+async def test_versions_are_served_in_yaml(api: Api) -> None:
+    """The list and a single version are."""
     await save(api, "d", "one")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for path, text in (("versions", "kind: DashboardVersionList"), ("versions/1", "kind: Dashboard\n")):
@@ -85,8 +85,8 @@ async def test_a_version_is_the_dashboard_as_it_was(api: Api, path: str) -> None
         ("nothing/versions/1", 404),
     ],
 )
-async def test_what_is_no_version_is_refused(api: Api, path: str, status: int) -> None:
-    """An unknown number or dashboard is 404, what is no number 400; as a Status."""
+async def test_invalid_versions_are_refused(api: Api, path: str, status: int) -> None:
+    """An unknown number or dashboard is 404, an invalid number 400; each as a Status."""
     await save(api, "d", "one")
     answered, told = await api("GET", f"{DASHBOARDS}/{path}")
     assert (answered, told["kind"], told["code"]) == (status, "Status", status)
@@ -136,7 +136,7 @@ async def test_a_layout_of_old_is_a_stub_in_older_versions(api: Api) -> None:
 
 
 async def test_versions_are_for_those_who_may_read_the_dashboard(api: Api) -> None:
-    """Nobody else learns of them."""
+    """Other callers get 403."""
     await save(api, "d", "one")
     nobody = await api.person("nobody", Role.NONE)
     for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):

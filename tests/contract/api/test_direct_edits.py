@@ -1,4 +1,4 @@
-"""Objects that a repository manages, changed through the ordinary doors: what is asked of the worker, and what is refused, and why."""
+"""Changes of managed objects through the ordinary APIs: requests to the worker, refusals and their reasons."""
 
 import json
 import time
@@ -57,8 +57,8 @@ async def actions(api: Api) -> list[str]:
 
 
 async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
-    """The worker is told which file, as what it was known, what the object is to be, digit by digit, and by whom; what the store says of an
-    object itself is no part of that.
+    """The worker receives the file, its known checksum, the new object with exact numbers, and the author; metadata of the
+    store is left out.
     """
     found = await managed(api, "write")
     body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
@@ -91,8 +91,8 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: StandIn) -> None:
     assert await actions(api) == ["dashboard.update"]
 
 
-async def test_every_door_ends_at_the_file(api: Api, worker: StandIn) -> None:
-    """All kinds of patch, the classic save and restore, and removals by either API."""
+async def test_every_write_changes_the_file(api: Api, worker: StandIn) -> None:
+    """All kinds of patch, the classic save and restore, and deletes by either API do."""
     await managed(api, "write")
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "Applied"}}
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "Merged"}}))[0] == 200
@@ -111,8 +111,8 @@ async def test_every_door_ends_at_the_file(api: Api, worker: StandIn) -> None:
     assert await actions(api) == ["dashboard.update"] * 3 + ["dashboard.save"] + ["dashboard.delete"] * 3
 
 
-async def test_what_changes_nothing_asks_nobody(api: Api, worker: StandIn) -> None:
-    """Nor does it make a commit: the same body, kubectl's notes on what it applied, and who owns fields, which a sync does not keep."""
+async def test_a_write_without_effect_makes_no_commit(api: Api, worker: StandIn) -> None:
+    """An equal body, kubectl's notes and owners of fields, which a sync does not store, send no request to the worker."""
     found = await managed(api, "write")
     assert await api("PUT", f"{DASHBOARDS}/d", found) == (200, found)
     note = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
@@ -173,7 +173,7 @@ async def test_rights_come_before_everything(api: Api, worker: StandIn) -> None:
     ],
 )
 async def test_a_repository_that_takes_no_edits(api: Api, worker: StandIn, workflows: tuple[str, ...], enabled: bool, why: str) -> None:
-    """403 at every door, which says why and what to do instead; and whoever asks what they may do is told so before."""
+    """Every write is 403 with the reason and an alternative; the caller's abilities say the same before."""
     await managed(api, *workflows, enabled=enabled)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
     assert (status, refused["message"]) == (403, f'dashboard "d" is managed by the repository "team"{why}; change its file there instead')
@@ -184,7 +184,7 @@ async def test_a_repository_that_takes_no_edits(api: Api, worker: StandIn, workf
 
 
 async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
-    """What both APIs say that one may do with the dashboard."""
+    """Return the rights on the dashboard as both APIs report them."""
     names = ("canSave", "canEdit", "canDelete", "canAdmin")
     access, meta = (await api("GET", f"{DASHBOARDS}/d/dto", auth=auth))[1], (await api("GET", "/api/dashboards/uid/d", auth=auth))[1]
     told = {name: access["access"][name] for name in names}
@@ -192,8 +192,8 @@ async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
     return told
 
 
-async def test_what_one_may_do_is_told_as_it_is(api: Api, worker: StandIn) -> None:
-    """With the workflow the right decides; a folder of a repository is its directory, and not changed here."""
+async def test_reported_abilities_follow_the_workflow(api: Api, worker: StandIn) -> None:
+    """With the workflow, permissions decide; a folder of a repository is its directory and cannot be changed here."""
     await managed(api, "write")
     assert await abilities(api) == dict.fromkeys(("canSave", "canEdit", "canDelete", "canAdmin"), True)
     assert not any((await abilities(api, await api.person("vic", Role.VIEWER))).values())
@@ -208,7 +208,7 @@ async def test_what_one_may_do_is_told_as_it_is(api: Api, worker: StandIn) -> No
 
 
 async def test_a_repository_that_ends_takes_none(api: Api, worker: StandIn) -> None:
-    """While it waits for somebody's finalizer."""
+    """It refuses edits while it waits for a finalizer."""
     await managed(api, "write")
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
@@ -216,18 +216,18 @@ async def test_a_repository_that_ends_takes_none(api: Api, worker: StandIn) -> N
     assert (status, "is being deleted" in refused["message"], worker.asked) == (403, True, [])
 
 
-async def test_many_at_once_are_refused(api: Api, worker: StandIn) -> None:
-    """A collection goes whole or not at all, which commits could not promise; and new dashboards come by files."""
+async def test_collections_of_managed_objects_are_refused(api: Api, worker: StandIn) -> None:
+    """A collection is deleted as a whole or not at all, which commits cannot guarantee; new dashboards come by files."""
     await managed(api, "write")
     status, refused = await api("DELETE", DASHBOARDS)
-    assert (status, '"d"' in refused["message"], "by its name" in refused["message"]) == (403, True, True)
+    assert (status, '"d"' in refused["message"], "by name" in refused["message"]) == (403, True, True)
     body = {"metadata": {"name": "e", "annotations": {"grafana.app/folder": "f"}}, "spec": SPEC}
     assert (await api("POST", DASHBOARDS, body))[0] == 403
     assert worker.asked == []
 
 
 async def test_a_move_is_one_within_the_repository(api: Api, worker: StandIn) -> None:
-    """The folder that is wanted is told to the worker; a folder of another repository is refused here."""
+    """The worker receives the target folder; a folder of another repository is refused here."""
     await managed(api, "write")
     for name, repository in (("g", "team"), ("h", "other")):
         assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200

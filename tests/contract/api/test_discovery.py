@@ -87,8 +87,8 @@ async def test_resources_of_a_version(api: Api, group_version: str) -> None:
         (f"application/vnd.kubernetes.protobuf,{KUBECTL}", "apidiscovery.k8s.io/v2"),
     ],
 )
-async def test_everything_at_once_for_who_asks_so(api: Api, accept: str, api_version: str) -> None:
-    """The aggregated document says the same as the single ones, under the content type that clients recognise it by."""
+async def test_the_aggregated_document_has_everything(api: Api, accept: str, api_version: str) -> None:
+    """It agrees with the single documents and has the content type by which clients recognise it."""
     async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as answer:
         told = await answer.json(content_type=None)
         assert told["apiVersion"] == api_version
@@ -145,8 +145,8 @@ async def test_what_is_not_served_is_not_found(api: Api, path: str) -> None:
     assert "/apis lists" in told["message"]
 
 
-async def test_discovery_is_for_those_who_are_let_in(api: Api) -> None:
-    """Anybody with credentials, whatever their role; strangers get 401 as a Status."""
+async def test_discovery_needs_credentials(api: Api) -> None:
+    """Any role suffices; unauthenticated clients get 401 as a Status."""
     viewer = await api.person("vic", Role.VIEWER)
     for path in ("/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, auth=viewer))[0] == 200
@@ -155,7 +155,7 @@ async def test_discovery_is_for_those_who_are_let_in(api: Api) -> None:
 
 
 async def test_the_namespace_to_start_in(api: Api) -> None:
-    """Grafana's tools look for it before they have logged in; ``default`` is no cloud's, so that they go by the organization."""
+    """Grafana's tools read it before they sign in; ``default`` is not the name of a cloud stack, so they use the organization."""
     assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
 
 

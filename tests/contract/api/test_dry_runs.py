@@ -1,4 +1,4 @@
-"""Dry runs: everything is checked, the answer is what would be, and nothing is kept or told."""
+"""Dry runs: everything is checked, the response shows the result, and nothing is stored or sent."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evalu
 EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
 
 
-async def test_a_tried_creation_answers_the_object(api: Api) -> None:
-    """It has all that the store gives, but no version: there is none of it."""
+async def test_a_dry_run_of_a_create_returns_the_object(api: Api) -> None:
+    """It has all members that the store sets, but no version."""
     before = await rows(api)
     status, answer = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
     assert status == 201
@@ -26,8 +26,8 @@ async def test_a_tried_creation_answers_the_object(api: Api) -> None:
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
 
 
-async def test_a_tried_replacement_answers_what_would_be(api: Api) -> None:
-    """With the next generation and the version that is stored."""
+async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
+    """It has the next generation and the stored version."""
     first = await made(api, dashboard())
     before = await rows(api)
     status, answer = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
@@ -38,8 +38,8 @@ async def test_a_tried_replacement_answers_what_would_be(api: Api) -> None:
 
 
 @pytest.mark.parametrize("body", [None, {"dryRun": ["All"]}], ids=["in the query", "in the body"])
-async def test_a_tried_removal_removes_nothing(api: Api, body: Any) -> None:
-    """The options of a delete stand in its query or its body."""
+async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> None:
+    """The option is read from the query and from the body."""
     await made(api, dashboard())
     before = await rows(api)
     status, answer = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
@@ -67,8 +67,8 @@ async def test_what_would_be_refused_is_refused(start_api: StartApi) -> None:
         assert status == wanted, answer
 
 
-async def test_a_tried_repository_and_folder_go_with_nothing(api: Api) -> None:
-    """What would go along stays, too."""
+async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
+    """Managed objects and the content of a folder are kept."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
     await made(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
@@ -79,8 +79,8 @@ async def test_a_tried_repository_and_folder_go_with_nothing(api: Api) -> None:
     assert await rows(api) == before
 
 
-async def test_a_tried_evaluation_never_runs(api: Api) -> None:
-    """Jobs are tried like everything else: no row, no wake-up, no event; and ended only if meant."""
+async def test_a_dry_run_of_an_evaluation_never_runs(api: Api) -> None:
+    """No job is stored."""
     before = await rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
     status, answer = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
@@ -129,7 +129,7 @@ async def team_of(api: Api, *, enabled: bool) -> None:
 
 @pytest.mark.parametrize("value", ["all", "None", "true", "All&dryRun=some"])
 async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
-    """What is not understood must not write."""
+    """An unknown value must not write."""
     await made(api, dashboard())
     before = await rows(api)
     for method, path, body in (

@@ -17,7 +17,7 @@ def owned(found: Any) -> dict[str, Any]:
 
 
 async def test_the_maker_owns_what_was_sent(api: Api) -> None:
-    """A new object is its maker's: of the one who is named, or else of the program. Who made it, and when, nobody owns."""
+    """A new object belongs to the named manager, or else to the program. Author and times have no owner."""
     sent = dashboard()
     sent["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
     _, made = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
@@ -38,8 +38,8 @@ async def test_the_maker_owns_what_was_sent(api: Api) -> None:
     assert owned(other) == {"kr8s": {"f:spec": {"f:title": {}}}}
 
 
-async def test_a_change_moves_to_whoever_made_it(api: Api) -> None:
-    """A replaced object's changed fields are the writer's, its others stay whose they were."""
+async def test_changed_fields_move_to_the_writer(api: Api) -> None:
+    """Unchanged fields of a replaced object keep their owners."""
     await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard(refresh="1m", tags=["x"]))
     status, changed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard(refresh="5m", tags=["x"]))
     assert status == 200
@@ -47,7 +47,7 @@ async def test_a_change_moves_to_whoever_made_it(api: Api) -> None:
 
 
 async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
-    """What says nothing new leaves entries, times and version alone."""
+    """An equal write keeps entries, times and version."""
     _, made = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
     _, again = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard())
     assert again["metadata"] == made["metadata"]
@@ -71,7 +71,7 @@ async def test_owners_may_be_rewritten(api: Api) -> None:
 
 
 async def test_many_entries_are_refused(api: Api) -> None:
-    """Each costs work, whatever it says: more than 200 are refused in every write, and told."""
+    """Every entry costs work: more than 200 are refused in every write."""
     sent = dashboard()
     sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
@@ -106,8 +106,8 @@ async def test_owners_of_what_a_version_cannot_show_stay(api: Api) -> None:
     assert owned(found) == owned(made) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
 
 
-async def test_both_doors_keep_the_same_books(api: Api) -> None:
-    """What is saved through the classic API has an owner, too, who takes what it changes, and whom an apply may not overrule."""
+async def test_the_classic_api_records_owners_too(api: Api) -> None:
+    """A classic save takes the fields that it changes, and an apply conflicts with it."""
     saved = {"dashboard": {"uid": "d", "title": "T", "refresh": "1m"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
     _, made = await api("GET", f"{DASHBOARDS}/d")
@@ -120,7 +120,7 @@ async def test_both_doors_keep_the_same_books(api: Api) -> None:
 
 
 async def test_a_status_has_owners_of_its_own(api: Api) -> None:
-    """What is written through the status belongs to its writer there, and says nothing of who owns the rest."""
+    """Fields written through the status belong to its writer and do not affect owners of the rest."""
     repositories = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
     spec = {"title": "R", "type": "local", "local": {"path": "r"}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
     status, made = await api("POST", f"{repositories}?fieldManager=a", {"metadata": {"name": "r"}, "spec": spec})

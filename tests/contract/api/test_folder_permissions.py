@@ -1,4 +1,4 @@
-"""Rules of access on folders and dashboards: set through the classic API, and counting at every door at the next request."""
+"""Access rules of folders and dashboards: set through the classic API and effective everywhere at the next request."""
 
 import asyncio
 from typing import Any
@@ -69,7 +69,7 @@ async def test_what_holds_by_default_is_shown(api: Api) -> None:
 
 
 async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
-    """Of a role, a team and a user, by uid and by number; where it is inherited it says from where."""
+    """Rules of a role, a team and a user are returned by uid and by number; inherited rules name their source."""
     vic = await api.person("vic", Role.VIEWER)
     team = await team_of(api, "Team", "vic")
     await folder(api, "f")
@@ -101,15 +101,15 @@ async def test_a_list_comes_back_as_it_was_posted(api: Api) -> None:
     [
         ({"permission": 1}, "give one of userId"),
         ({"role": "Viewer", "userId": 1, "permission": 1}, "give one of userId"),
-        ({"role": "Viewer", "permission": 3}, "permission 3 is none"),
+        ({"role": "Viewer", "permission": 3}, "permission 3 is unknown"),
         ({"role": "None", "permission": 1}, "role 'None'"),
         ({"userId": 4711, "permission": 1}, "user not found"),
         ({"teamId": 4711, "permission": 1}, "team not found"),
         ({"role": 5}, "bad request data"),
     ],
 )
-async def test_what_is_no_rule_is_refused(api: Api, item: dict[str, Any], message: str) -> None:
-    """And leaves everything as it was; so does a user of another organization, and somebody named twice."""
+async def test_invalid_rules_are_refused(api: Api, item: dict[str, Any], message: str) -> None:
+    """Nothing changes; users of other organizations and duplicates are refused, too."""
     await folder(api, "f")
     status, answer = await api("POST", "/api/folders/f/permissions", {"items": [item]})
     assert (status, message in answer["message"]) == (400, True), answer
@@ -155,7 +155,7 @@ async def test_a_list_at_the_root_replaces_what_roles_have_and_below_it_adds(api
 
 
 async def test_level_admin_is_the_right_to_set_rules(api: Api) -> None:
-    """On the object and below it, and nowhere else; a list that somebody may not change is not shown to them either."""
+    """It holds on the object and below it only; callers without it cannot read the list either."""
     vic = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "g", "f")
@@ -177,7 +177,7 @@ async def test_level_admin_is_the_right_to_set_rules(api: Api) -> None:
 
 @pytest.mark.parametrize("kind", ["folders", "dashboards"])
 async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
-    """The first one at the root stands beside what roles have there; nothing takes one away; who is not there is refused by name."""
+    """The first rule at the root adds to the roles; an empty level removes a rule; unknown users are refused by name."""
     vic = await api.person("vic", Role.VIEWER)
     await (folder if kind == "folders" else dashboard)(api, "x")
     team, number = await team_of(api, "Team", "vic"), await number_of(api, "vic")
@@ -212,7 +212,7 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
 
 
 async def test_a_change_of_rules_leaves_a_mark_and_one_that_changes_nothing_does_not(api: Api) -> None:
-    """Whoever goes on with a watch from before learns from it; the audit has one event a change."""
+    """A watch that continues from before learns of the change; the audit has one event for each change."""
     await folder(api, "f")
     marks = "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
     events = "select count(*) from audit_event where action = 'folder.permissions.update' and object = 'folder:f'"
@@ -265,7 +265,7 @@ async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(st
     await dashboard(first, "d", "g")
 
     async def seen() -> set[bool]:
-        """At both, one after the other; the one that did not write hears of it within milliseconds."""
+        """Return what both gateways show; the one that did not write is notified within milliseconds."""
         async with asyncio.timeout(10):
             while len(found := {await sees(first, vic, "d"), await sees(second, vic, "d")}) > 1:
                 pass
@@ -293,7 +293,7 @@ async def test_what_is_taken_away_counts_at_the_next_request_on_every_gateway(st
 
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
-    """Who comes back comes back without them; a new folder of the same name starts without rules."""
+    """A user who returns has no rules; a new folder of the same name has none either."""
     vic = await api.person("vic", Role.NONE)
     number = await number_of(api, "vic")
     await folder(api, "f")
@@ -313,7 +313,7 @@ async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> No
 
 
 async def test_only_what_may_be_read_is_starred(api: Api) -> None:
-    """By whoever may read it, whatever gives them that."""
+    """Any permission to read suffices to star a dashboard."""
     vic, none = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
     await dashboard(api, "d")
     await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": 1})
@@ -323,7 +323,7 @@ async def test_only_what_may_be_read_is_starred(api: Api) -> None:
 
 
 async def test_a_watch_ends_when_others_may_be_seen(api: Api) -> None:
-    """410 for who is bound by rules, at a new rule, at a move, and when a watch goes on from before one; an Admin goes on."""
+    """It is 410 for callers bound by rules at a new rule, at a move, and when it resumes from before one; an Admin's watch continues."""
     vic = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "closed")
@@ -333,26 +333,26 @@ async def test_a_watch_ends_when_others_may_be_seen(api: Api) -> None:
     async with watching(api, auth=vic, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as admins:
         await dashboard(api, "e", "f")
         await dashboard(api, "hidden", "closed")
-        assert await watch.told() == ("ADDED", "e")
-        assert [await admins.told() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
+        assert await watch.next_event() == ("ADDED", "e")
+        assert [await admins.next_event() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
         await allow(api, "folders/f")
         ended = await watch.event()
         assert (ended["type"], ended["object"]["code"], ended["object"]["reason"]) == ("ERROR", 410, "Expired")
         assert await watch.event() is None
         await dashboard(api, "g")
-        assert await admins.told() == ("ADDED", "g")
+        assert await admins.next_event() == ("ADDED", "g")
     async with watching(api, auth=vic, resourceVersion=begun) as watch:
         assert (await watch.event())["object"]["code"] == 410
     async with watching(api, auth=vic, resourceVersion=await position(api)) as watch:
         await dashboard(api, "top")
-        assert await watch.told() == ("ADDED", "top")
+        assert await watch.next_event() == ("ADDED", "top")
         assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
         await allow(api, "folders/f", {"role": "Viewer", "permission": 1})
         assert (await watch.event())["object"]["code"] == 410
 
 
-async def test_what_lies_in_a_new_folder_is_told_to_who_may_see_it(start_api: StartApi) -> None:
-    """Also where the folder and the dashboard in it are made at another gateway, and rules make each view one of its own."""
+async def test_objects_in_a_new_folder_reach_its_watchers(start_api: StartApi) -> None:
+    """This also holds if folder and dashboard are created at another gateway and rules make each view different."""
     first, second = await start_api(), await start_api()
     vic = await first.person("vic", Role.VIEWER)
     await folder(first, "closed")
@@ -362,11 +362,11 @@ async def test_what_lies_in_a_new_folder_is_told_to_who_may_see_it(start_api: St
             await folder(first, f"f{number}")
             await dashboard(first, f"d{number}", f"f{number}")
             assert await sees(second, vic, f"d{number}")
-        assert [await watch.told() for _ in range(10)] == [("ADDED", f"d{number}") for number in range(10)]
+        assert [await watch.next_event() for _ in range(10)] == [("ADDED", f"d{number}") for number in range(10)]
 
 
-async def test_nobody_gets_hold_of_an_account_with_rules_who_may_not_set_them(api: Api) -> None:
-    """A token acts with all that the account may see; an Admin makes it, somebody who was granted the making of tokens does not."""
+async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:
+    """A token has all rights of its account, so a grant to create tokens does not suffice."""
     robot = await api.account("robot")
     keeper = await api.person("keeper", Role.EDITOR, ("serviceaccounts:write", "*"))
     await folder(api, "f")

@@ -1,4 +1,4 @@
-"""Folders in folders: where one may lie, what lies in it, and what goes with it; through the resource API and the classic one."""
+"""Nested folders in both APIs: allowed places, content, and deletes."""
 
 import asyncio
 import json
@@ -41,12 +41,12 @@ async def names(api: Api, plural: str) -> str:
     return str(await api.sql("select coalesce(string_agg(name, ' ' order by name), '') from resource where resource = $1", plural))
 
 
-async def test_a_folder_never_lies_in_itself(api: Api) -> None:
-    """Neither right away nor further down; its place is as it was."""
+async def test_a_folder_is_never_inside_itself(api: Api) -> None:
+    """Neither directly nor deeper; its place is unchanged."""
     await chain(api, "a", "b", "c")
     for parent in ("a", "b", "c"):
         status, message = await moved(api, "a", parent)
-        assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or lies in it')
+        assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or inside it')
         status, answer = await api("POST", "/api/folders/a/move", {"parentUid": parent})
         assert (status, answer["messageId"]) == (400, "folder.circular")
     assert await moved(api, "c", "a") == (200, "")
@@ -54,13 +54,13 @@ async def test_a_folder_never_lies_in_itself(api: Api) -> None:
     assert (await api("GET", "/api/folders/a"))[1].get("parentUid") is None
 
 
-async def test_folders_lie_one_in_another_as_deep_as_it_is_set(start_api: StartApi) -> None:
-    """What is moved counts with all below it; what was deeper before stays, and may be moved up."""
+async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None:
+    """A moved folder counts with all below it; deeper folders from before are kept and may be moved up."""
     api = await start_api(folder_depth=3)
     await chain(api, "a", "b", "c")
     await chain(api, "x", "y")
     status, answer = await api("POST", FOLDERS, stored("d", "c"))
-    assert (status, "at most 3 folders" in answer["message"]) == (400, True)
+    assert (status, "at most 3 levels" in answer["message"]) == (400, True)
     assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
     assert (await moved(api, "x", "b"))[0] == 400
     assert (await moved(api, "x", "a"))[0] == 200
@@ -79,7 +79,7 @@ async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
 
 
 async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None:
-    """Two gateways move the same folders into one another, over and over: a way to the root stays from each."""
+    """Two gateways move the same folders into each other repeatedly: a path to the root remains from each."""
     first, second = await start_api(), await start_api()
     await asyncio.gather(*(folder(first, name) for name in "abcd"))
 
@@ -101,8 +101,8 @@ async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None
     assert await first.sql(ways) == 4
 
 
-async def test_the_way_down_and_what_lies_below_are_told(api: Api) -> None:
-    """The highest folder first, the folder itself last; counts go all the way down."""
+async def test_parents_and_counts_of_a_folder(api: Api) -> None:
+    """Parents come from the top down to the folder itself; counts include all levels."""
     await chain(api, "a", "b", "c")
     await dashboard(api, "d1", "a")
     await dashboard(api, "d2", "c")
@@ -131,8 +131,8 @@ async def test_the_way_down_and_what_lies_below_are_told(api: Api) -> None:
     assert (await api("GET", "/api/folders/none/counts"))[0] == 404
 
 
-async def test_names_of_folders_that_one_may_not_read_are_told_nowhere(api: Api) -> None:
-    """Neither above a folder, nor in the permissions that come from there."""
+async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
+    """They appear neither as parents nor as sources of permissions."""
     vic = await api.person("vic", Role.VIEWER)
     await chain(api, "secret", "b", "c")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
@@ -150,8 +150,8 @@ async def test_names_of_folders_that_one_may_not_read_are_told_nowhere(api: Api)
     assert (await api("GET", "/api/folders?parentUid=secret", auth=vic))[0] == 403
 
 
-async def test_a_folder_goes_with_what_lies_in_it_where_that_is_asked(api: Api) -> None:
-    """The resource API wants Foreground for it, and says so; the classic one always did it."""
+async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None:
+    """The resource API needs Foreground for it and says so; the classic API always deletes the content."""
     await chain(api, "a", "b")
     await folder(api, "z")
     for name, parent in (("d1", "a"), ("d2", "b"), ("d3", "z"), ("d4", "")):
@@ -219,7 +219,7 @@ async def test_writing_needs_level_edit_on_the_place(api: Api) -> None:
 
 
 async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None:
-    """Each kind inside needs its own action; nothing goes where one is lacking."""
+    """Each kind inside needs its own action; nothing is deleted if one is missing."""
     robot = await api.person("robot", Role.NONE, ("folders:delete", "folders:uid:a"))
     other = await api.person("other", Role.NONE, ("folders:delete", "folders:uid:a"), ("dashboards:delete", "folders:uid:a"))
     await chain(api, "a", "b")
@@ -232,7 +232,7 @@ async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None
 
 
 async def test_a_panel_that_is_shown_elsewhere_keeps_its_folder(api: Api) -> None:
-    """One that only dashboards in the same folder show goes with them."""
+    """A panel that only dashboards in the same folder show is deleted with them."""
     await folder(api, "a")
     model = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
     assert (await api("POST", PANELS, {"metadata": {"name": "p", "annotations": {IN_FOLDER: "a"}}, "spec": model}))[0] == 201

@@ -44,7 +44,8 @@ async def test_a_folder_is_made_in_another(api: Api) -> None:
         ({"title": 5}, 400, "bad request data"),
     ],
 )
-async def test_what_is_no_folder_is_refused(api: Api, body: dict[str, object], status: int, message: str) -> None:
+async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], status: int, message: str) -> None:
+    """The response has the reason, and nothing is stored."""
     await folder(api, "f")
     found, answer = await api("POST", "/api/folders", body)
     assert (found, answer["message"].startswith(message)) == (status, True), answer

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_doors import folder, saved
+from tests.contract.api.test_classic_api import folder, saved
 
 from dashwright.common.identity import Role
 
@@ -96,15 +96,15 @@ async def test_a_name_is_taken_once_in_a_folder(api: Api) -> None:
         ({"name": "A", "model": {"type": 5}}, 400, "the type of a library panel must be a text"),
     ],
 )
-async def test_what_is_no_panel_is_refused(api: Api, body: Any, status: int, message: str) -> None:
-    """Saying what it lacks; so is a folder that does not exist."""
+async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, message: str) -> None:
+    """The response has the reason; unknown folders are refused, too."""
     found, answer = await api("POST", PATH, body)
     assert found == status
     assert answer["message"].startswith(message)
 
 
 async def test_a_change_names_the_version_it_is_of(api: Api) -> None:
-    """412 otherwise. What is not given stays, a model is replaced whole, and a new name alone is a new version as well."""
+    """Otherwise it is 412. Missing members are kept, a model is replaced as a whole, and a new name makes a version."""
     await folder(api, "f1", "F")
     await made(api, "p1", "CPU")
     model = {"type": "gauge", "title": "CPU", "description": ""}
@@ -138,7 +138,7 @@ async def test_a_name_outlives_changes_by_the_resource_api(api: Api) -> None:
 
 
 async def test_elements_are_listed_by_name(api: Api) -> None:
-    """Those that were asked for, in pages; a page past the end still says how many there are."""
+    """Filters and pages apply; a page past the end still has the total count."""
     place = await folder(api, "f1", "F")
     await made(api, "p1", "beta", model={**MODEL, "type": "gauge"})
     await made(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
@@ -162,7 +162,7 @@ async def test_elements_are_listed_by_name(api: Api) -> None:
 
 
 async def test_what_dashboards_show_is_not_removed(api: Api) -> None:
-    """Behind neither door; the dashboards are told, those that show it in a row as well."""
+    """Neither API deletes it; connections include dashboards that show it in a row."""
     element = await made(api, "p1", "CPU")
     shown = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
     first = await saved(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
@@ -185,8 +185,8 @@ async def test_what_dashboards_show_is_not_removed(api: Api) -> None:
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
 
 
-async def test_taken_names_are_told_to_who_may_write_there(api: Api) -> None:
-    """Others learn nothing of what there is in a folder, by making an element nor by moving one."""
+async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
+    """Other callers learn nothing about a folder's content from creating or moving an element."""
     await folder(api, "closed", "Closed")
     await folder(api, "open", "Open")
     await made(api, "p1", "Secret", folderUid="closed")
@@ -217,7 +217,7 @@ async def test_roles_decide_on_elements(api: Api) -> None:
 
 
 async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
-    """What changes nothing is no event, and no version."""
+    """A write without effect makes neither an event nor a version."""
     await made(api, "p1", "CPU")
     for _ in range(2):
         await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 1})
@@ -230,7 +230,7 @@ async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
 
 
 async def test_rules_of_access_decide_on_elements(api: Api) -> None:
-    """As on what else lies in the folder; of the dashboards that show an element, one is told those that one may read."""
+    """They follow the folder; connections show only dashboards that the caller may read."""
     await folder(api, "f1", "Hidden")
     await made(api, "p1", "CPU", folderUid="f1")
     await made(api, "p2", "Memory")

@@ -35,8 +35,8 @@ async def test_a_panel_is_read_as_it_was_made(api: Api) -> None:
             assert '"spec":{"type":"text","title":"T","options":{"limit":1.10},"fieldConfig":{}}}' in await answer.text()
 
 
-async def test_what_the_spec_has_no_place_for_is_told_and_kept(api: Api) -> None:
-    """A change of the spec leaves it in the body."""
+async def test_unknown_members_of_the_spec_are_kept(api: Api) -> None:
+    """A change of the spec keeps them in the body."""
     await make(api, SPEC)
     await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
     _, found = await api("GET", f"{PANELS}/p")
@@ -88,7 +88,7 @@ async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: 
 
 
 async def test_an_unknown_member_is_refused_where_validation_is_strict(api: Api) -> None:
-    """Else it is kept, told as missing, and warned of."""
+    """Otherwise it is kept, and the response warns of it."""
     status, refused = await make(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
     assert (status, refused["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
     status, made = await make(api, SPEC | {"gridPos": {}})

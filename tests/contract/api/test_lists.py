@@ -124,7 +124,7 @@ async def _replayed(database: Database, at: int) -> list[Any]:
 
 
 async def test_a_list_says_its_version_and_what_remains(api: Api) -> None:
-    """The count goes down from page to page, whatever is written meanwhile; the last page has none."""
+    """The count decreases from page to page, whatever is written in between; the last page has none."""
     await make(api, "a", "b", "c", "d", "e")
     _, first = await api("GET", f"{LIST}?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
@@ -136,8 +136,8 @@ async def test_a_list_says_its_version_and_what_remains(api: Api) -> None:
     assert third["metadata"] == {"resourceVersion": first["metadata"]["resourceVersion"]}
 
 
-async def test_what_is_counted_is_not_told_of_a_selection(api: Api) -> None:
-    """Nobody knows how many objects a selection would still meet."""
+async def test_a_selection_has_no_remaining_count(api: Api) -> None:
+    """The number of further matches is unknown."""
     await make(api, "a", "b", "c", labels={"x": "1"})
     pages = await pages_of(api, "limit=1&labelSelector=x")
     assert [names_of(page) for page in pages] == [["a"], ["b"], ["c"]]
@@ -145,7 +145,7 @@ async def test_what_is_counted_is_not_told_of_a_selection(api: Api) -> None:
 
 
 async def test_an_old_token_is_gone_and_comes_with_one_that_goes_on(api: Api) -> None:
-    """410 Expired; with the token of the answer the list goes on as things are now."""
+    """It is 410 Expired; with the token in the response the list continues with current objects."""
     await make(api, "a", "b", "c")
     _, first = await api("GET", f"{LIST}?limit=1")
     await make(api, "bb")
@@ -171,7 +171,7 @@ async def test_an_old_token_is_gone_and_comes_with_one_that_goes_on(api: Api) ->
     ],
 )
 async def test_a_version_is_the_newest_or_the_one_asked_for(api: Api, query: str, names: str) -> None:
-    """Only ``Exact`` looks back; parameters that nobody knows change nothing."""
+    """Only ``Exact`` selects an older version; unknown parameters change nothing."""
     await make(api, "a", "b")
     _, then = await api("GET", LIST)
     await make(api, "c")
@@ -205,8 +205,8 @@ async def test_what_cannot_be_listed_is_refused(api: Api, query: str, status: in
     assert (refused[0], refused[1]["reason"]) == (status, reason)
 
 
-async def test_a_version_that_is_none_yet_is_told_to_be_too_large(api: Api) -> None:
-    """504 with the cause by which clients know that the version is another database's."""
+async def test_a_future_version_is_too_large(api: Api) -> None:
+    """It is 504 with the cause by which clients detect another database."""
     status, refused = await api("GET", f"{LIST}?resourceVersion=999999999")
     assert (status, refused["reason"]) == (504, "Timeout")
     assert refused["details"]["causes"][0]["reason"] == "ResourceVersionTooLarge"
@@ -237,7 +237,7 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
 
 
 async def test_a_table_is_listed_without_reading_bodies(api: Api) -> None:
-    """Its cells are in the store beside them: rows come even where there are no bodies any more."""
+    """Its cells are columns of the store: rows are returned even if there are no bodies."""
     await make(api, "a", "b", "c")
     await api.sql("delete from resource_history returning 1")
     status, table = await api("GET", f"{LIST}?limit=2", headers=TABLE)
@@ -341,8 +341,8 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     assert (status, bool(refused["metadata"]["continue"])) == (410, True)
 
 
-async def test_others_are_told_to_name_a_namespace(api: Api) -> None:
-    """Nobody but a server admin sees all; jobs, and what was, are to be had in one namespace only."""
+async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None:
+    """Jobs and the past are listed in one namespace only."""
     everywhere = LIST.replace("/namespaces/default", "")
     admin = await api.person("org-admin", Role.ADMIN)
     status, refused = await api("GET", everywhere, auth=admin)

@@ -1,4 +1,4 @@
-"""What a body may not change: a property that a route does not name has no effect, whatever it is called."""
+"""Properties that a route does not name have no effect in a body."""
 
 from typing import Any
 

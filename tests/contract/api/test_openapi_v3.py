@@ -1,4 +1,4 @@
-"""The documents over HTTP: who asks for the index finds each of them, and may keep it for as long as its address stays."""
+"""OpenAPI documents over HTTP: the index has each of them, and clients may cache a document by its address."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ async def test_there_is_no_document_of_what_is_not_served(api: Api, path: str) -
 
 
 async def test_other_encodings_are_not_acceptable(api: Api) -> None:
-    """A client that takes protobuf only is told so, rather than sent what it cannot read."""
+    """A client that accepts protobuf only gets an error instead of an unreadable document."""
     protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
     for path in ("/openapi/v3", "/openapi/v3/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, headers={"Accept": protobuf}))[0] == 406

@@ -57,7 +57,7 @@ async def fetched(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, byt
 
 
 async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
-    """PNG unless SVG is asked for; values and titles are there as escaped text, what fails is told in its box, nothing is run."""
+    """PNG is the default; values and titles are escaped text, errors are in the panel, and nothing is executed."""
     status, kind, body, headers = await fetched(drawing, PICTURE)
     assert (status, kind, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
     assert "private" in headers["Cache-Control"]
@@ -71,7 +71,7 @@ async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
 
 
 async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
-    """panelId names it; a panel that is not there is 404, a size that is none 400."""
+    """panelId names it; an unknown panel is 404, an invalid size 400."""
     status, _, body, _ = await fetched(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
     assert status == 200
     assert b'width="400" height="200"' in body
@@ -112,7 +112,7 @@ async def test_a_page_shows_a_dashboard(drawing: Api) -> None:
 
 
 async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api) -> None:
-    """What the reader may not see is not there; without the right to query there is a page that says so, and no picture."""
+    """An unreadable dashboard is 404; without the right to query the page says so and has no picture."""
     other = await drawing.organization("other")
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:pictured"))

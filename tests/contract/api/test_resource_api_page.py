@@ -1,7 +1,7 @@
-"""The page on the resource API says what holds: each of its requests is made, in order, and answers what stands behind it.
+"""The page on the resource API is true: each of its requests is sent, in order, and its response compared.
 
-An ``http request`` block is the request line, headers, an empty line and the body. Its ``http answer`` is the status, an empty line and the
-JSON that the answer holds at least; a YAML answer is compared as what it says. ``…`` stands for anything.
+An ``http request`` block is the request line, headers, an empty line and the body. Its ``http answer`` is the status, an empty
+line and JSON that the response contains at least; YAML is compared as data. ``…`` matches anything.
 """
 
 import json
@@ -19,7 +19,7 @@ FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 
 def examples() -> list[tuple[str, str]]:
-    """Requests and their answers."""
+    """Return requests and their responses."""
     blocks = [(mark, text) for language, mark, text in FENCE.findall(PAGE.read_text()) if language == "http"]
     requests, answers = blocks[::2], blocks[1::2]
     assert {mark for mark, _ in requests} == {"request"}
@@ -28,7 +28,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 def misses(shown: Any, found: Any, place: str = "") -> list[str]:
-    """Where an answer does not hold what is shown of it."""
+    """Yield where a response does not contain what the page shows."""
     if shown == "…":
         return [] if found is not None else [f"{place} is missing"]
     if isinstance(shown, dict) and isinstance(found, dict):
@@ -40,8 +40,8 @@ def misses(shown: Any, found: Any, place: str = "") -> list[str]:
     return [] if shown == found else [f"{place} is {found!r}, not {shown!r}"]
 
 
-async def test_every_example_answers_what_is_shown(api: Api) -> None:
-    """One after the other on a new database, as the first user."""
+async def test_every_example_is_true(api: Api) -> None:
+    """The requests run in order on a new database, as the first user."""
     faults = []
     shown = examples()
     assert len(shown) >= 10

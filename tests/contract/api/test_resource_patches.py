@@ -1,4 +1,4 @@
-"""Objects changed by patches: the formats, what a patch may not change, and that it never undoes what somebody else did meanwhile."""
+"""Patches of objects: the formats, immutable members, and concurrent changes."""
 
 import asyncio
 from typing import Any, Final
@@ -26,7 +26,7 @@ async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARD
     ],
 )
 async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
-    """What is not named stays; it is a new generation like any other."""
+    """Other members are kept; the result is a new generation."""
     await made(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
     status, answer = await patch(api, body, kind)
     assert status == 200, answer
@@ -38,8 +38,8 @@ async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> 
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "", "application/yaml"])
-async def test_another_format_is_told_which_there_are(api: Api, kind: str) -> None:
-    """415 that names the four."""
+async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
+    """The message names the four formats."""
     await made(api, dashboard())
     status, answer = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
     assert (status, answer["reason"]) == (415, "UnsupportedMediaType")
@@ -102,7 +102,7 @@ async def test_what_makes_an_object_another_one_is_immutable(api: Api, change: A
     ],
 )
 async def test_a_patch_without_sense_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
-    """It is told what is wrong, and the object stands as it was."""
+    """The response has the reason, and the object is unchanged."""
     await made(api, dashboard())
     before = await rows(api)
     found, answer = await patch(api, body, kind)
@@ -137,8 +137,8 @@ async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> N
     assert await rows(api) == before
 
 
-async def test_patches_at_once_all_count(api: Api) -> None:
-    """Each is of the object that the one before left: none undoes another."""
+async def test_concurrent_patches_all_count(api: Api) -> None:
+    """Each is applied to the result of the previous one: none undoes another."""
     await made(api, dashboard())
     answers = await asyncio.gather(*[patch(api, {"spec": {f"m{number}": number}}) for number in range(20)])
     assert {status for status, _ in answers} == {200}
@@ -147,8 +147,8 @@ async def test_patches_at_once_all_count(api: Api) -> None:
     assert answer["metadata"]["generation"] == 21
 
 
-async def test_a_tried_patch_writes_nothing(api: Api) -> None:
-    """It answers what would be."""
+async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
+    """The response shows the result."""
     first = await made(api, dashboard())
     before = await rows(api)
     status, answer = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
@@ -189,7 +189,7 @@ async def test_only_an_apply_is_forced(api: Api) -> None:
 
 
 async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
-    """Patches that are small enough make none that is too large."""
+    """Small patches cannot make an object too large."""
     await made(api, dashboard())
     part = "x" * 1_000_000
     for number in range(5):

@@ -1,4 +1,4 @@
-"""Objects removed through the resource API: what a removal may be held to, what delays it, and many at once."""
+"""Deletes through the resource API: preconditions, finalizers, and collections."""
 
 from typing import Any, Final
 
@@ -18,8 +18,8 @@ async def names(api: Api, path: str = DASHBOARDS) -> list[str]:
     return [item["metadata"]["name"] for item in (await api("GET", path))[1]["items"]]
 
 
-async def test_a_removal_tells_what_went(api: Api) -> None:
-    """A Status with name, group, kind and uid; the last state lies in the trash, with who put it there."""
+async def test_a_delete_returns_a_status(api: Api) -> None:
+    """It has name, group, kind and uid; the last state is in the trash with the user who deleted it."""
     first = await made(api, dashboard())
     status, answer = await api("DELETE", f"{DASHBOARDS}/d", {})
     assert (status, answer["kind"], answer["status"]) == (200, "Status", "Success")
@@ -60,8 +60,8 @@ async def test_what_a_file_provisions_is_not_removed(api: Api) -> None:
         ("", []),
     ],
 )
-async def test_options_that_are_none_remove_nothing(api: Api, query: str, body: Any) -> None:
-    """400, and the object stands."""
+async def test_invalid_options_delete_nothing(api: Api, query: str, body: Any) -> None:
+    """The response is 400, and the object is kept."""
     await made(api, dashboard())
     status, answer = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
     assert (status, answer["reason"]) == (400, "BadRequest")
@@ -99,8 +99,8 @@ async def test_a_tried_removal_marks_nothing(api: Api) -> None:
     assert await rows(api) == before
 
 
-async def test_a_folder_goes_when_it_is_empty(api: Api) -> None:
-    """Otherwise it says that it is not."""
+async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
+    """Otherwise the message says that it is not empty."""
     await made(api, dashboard("f"), FOLDERS)
     await made(api, dashboard(annotations=IN_F))
     status, answer = await api("DELETE", f"{FOLDERS}/f")
@@ -121,8 +121,8 @@ async def test_a_folder_goes_when_it_is_empty(api: Api) -> None:
         ("?fieldSelector=metadata.namespace=org-2", ["a", "b", "c"]),
     ],
 )
-async def test_what_is_selected_goes(api: Api, query: str, left: list[str]) -> None:
-    """The same selectors as of a list; each object is an event of its own, and lies in the trash."""
+async def test_selected_objects_are_deleted(api: Api, query: str, left: list[str]) -> None:
+    """The selectors are those of a list; each object has an event of its own and is in the trash."""
     for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
         await made(api, dashboard(name, labels=labels))
     before = await rows(api)
@@ -145,8 +145,8 @@ async def test_a_selection_that_is_not_understood_removes_nothing(api: Api, quer
     assert await names(api) == ["d"]
 
 
-async def test_all_that_is_selected_goes_or_nothing(api: Api) -> None:
-    """The one that must not go is named."""
+async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
+    """The message names the object that must not be deleted."""
     for name in ("a", "b", "c"):
         await made(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
     before = await rows(api)
@@ -161,7 +161,7 @@ async def test_all_that_is_selected_goes_or_nothing(api: Api) -> None:
 
 
 async def test_of_many_some_wait(api: Api) -> None:
-    """Those with finalizers are marked, the others gone."""
+    """Objects with finalizers are marked, the others are deleted."""
     await made(api, dashboard("a", finalizers=["x"]))
     await made(api, dashboard("b"))
     assert (await api("DELETE", f"{DASHBOARDS}?dryRun=All"))[0] == 200
@@ -180,7 +180,7 @@ async def test_folders_in_folders_go_together(api: Api) -> None:
     assert await names(api, FOLDERS) == []
 
 
-async def test_nobody_removes_what_they_may_not_see(api: Api) -> None:
+async def test_a_collection_has_only_visible_objects(api: Api) -> None:
     """A collection is what the caller may see of it."""
     await made(api, dashboard())
     viewer = await api.person("viewer", Role.VIEWER)
@@ -189,7 +189,7 @@ async def test_nobody_removes_what_they_may_not_see(api: Api) -> None:
 
 
 async def test_a_collection_is_what_the_caller_may_read_and_must_be_theirs_to_remove(api: Api) -> None:
-    """What lies where they may not look is left out; what they may only read refuses the whole, and is named."""
+    """Unreadable objects are left out; one that is only readable refuses the whole request and is named."""
     auth = await api.person("vic", Role.VIEWER)
     vic = await number_of(api, "vic")
     for name in ("mine", "shown", "hidden"):
@@ -247,8 +247,8 @@ async def test_a_status_is_patched(api: Api) -> None:
 
 
 @pytest.mark.parametrize("validation", [None, "Warn", "Ignore", "Strict"])
-async def test_unknown_fields_are_told_as_asked(api: Api, validation: str | None) -> None:
-    """Dropped, and told by a header for each, unless it is asked otherwise; refused, all in one answer, if it is."""
+async def test_unknown_fields_follow_field_validation(api: Api, validation: str | None) -> None:
+    """They are dropped with a warning for each by default; strict validation refuses all of them in one response."""
     body = {
         "metadata": {"name": "f", "labelz": {}},
         "spec": {"title": "T", 'qu"ote': 1, "ünknown": 2},

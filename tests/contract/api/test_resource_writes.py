@@ -74,7 +74,7 @@ OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"
     ids=["text", "texts", "many", "another member", "a number", "empty", "missing", "a number as switch", "a text as switch"],
 )
 async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
-    """What is no list of references is refused where it is wrong, by every way of writing; nothing is left of a refused one."""
+    """Malformed references are refused by every way of writing, and nothing of the request is stored."""
     await made(api, dashboard())
     before = await rows(api)
     patch = {"metadata": {"ownerReferences": sent}}
@@ -116,7 +116,7 @@ async def test_a_name_may_be_what_an_old_uid_was(api: Api, name: str) -> None:
     ],
 )
 async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
-    """The same rules as for a new one, and it must still be the object that the caller read. Nothing is left of a refused write."""
+    """The rules of a create apply, and the object must be the one that the caller read. Nothing of a refused write is stored."""
     await made(api, dashboard())
     before = await rows(api)
     found, answer = await put(api, dashboard(**change))
@@ -124,8 +124,8 @@ async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, 
     assert await rows(api) == before
 
 
-async def test_an_unknown_folder_is_told_as_kubernetes_tells_it(api: Api) -> None:
-    """A new dashboard lies in a folder that exists."""
+async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
+    """The folder of a new dashboard has to exist."""
     status, answer = await api("POST", DASHBOARDS, dashboard(annotations={"grafana.app/folder": "non-existent-folder-uid"}))
     assert (status, answer["reason"]) == (404, "NotFound")
     assert answer["message"] == 'folders.folder.grafana.app "non-existent-folder-uid" not found'
@@ -141,7 +141,7 @@ async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> 
 
 
 async def test_a_replacement_is_a_new_generation(api: Api) -> None:
-    """Generation and version move; uid, creation time and author stay, and who changed it when is told."""
+    """Generation and version increase; uid, creation time and author are kept, and the last author is recorded."""
     first = await made(api, dashboard())
     status, second = await put(api, {**first, "spec": {"title": "U"}})
     assert status == 200
@@ -157,7 +157,7 @@ async def test_a_replacement_is_a_new_generation(api: Api) -> None:
 
 
 async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> None:
-    """Who read before another wrote learns it, by text and details."""
+    """A caller who read before another write gets its text and details."""
     first = await made(api, dashboard())
     assert (await put(api, {**first, "spec": {"title": "U"}}))[0] == 200
     status, answer = await put(api, {**first, "spec": {"title": "V"}})
@@ -167,7 +167,7 @@ async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> No
 
 
 async def test_without_a_version_the_last_one_wins(api: Api) -> None:
-    """Nobody has to read first; nothing is created by it."""
+    """A read before the write is not required; nothing is created by it."""
     await made(api, dashboard())
     assert (await put(api, dashboard(title="U")))[0] == 200
     status, answer = await put(api, dashboard("unknown"))
@@ -198,8 +198,8 @@ async def test_a_body_of_another_name_is_refused(api: Api) -> None:
     ],
     ids=["as sent", "other keys and digits"],
 )
-async def test_an_equal_body_is_no_change(api: Api, spec: str) -> None:
-    """Equal as a tree, whatever the order of its keys and the digits of its numbers: no version, no generation, no event, no audit."""
+async def test_an_equal_body_changes_nothing(api: Api, spec: str) -> None:
+    """Equality is that of trees, whatever the order of keys and digits of numbers: no version, no generation, no event, no audit."""
     sent = '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}'
     headers = {"Content-Type": "application/json"}
     status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{sent}}}', headers=headers)
@@ -212,7 +212,7 @@ async def test_an_equal_body_is_no_change(api: Api, spec: str) -> None:
 
 
 async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> None:
-    """Beyond what a float can tell apart, too; and true is no 1."""
+    """This holds beyond the precision of floats, and true differs from 1."""
     headers = {"Content-Type": "application/json"}
     for generation, value in enumerate(("12345678901234567890", "12345678901234567891", "1", "true"), start=1):
         body = f'{{"metadata":{{"name":"d"}},"spec":{{"title":"T","value":{value}}}}}'
@@ -232,7 +232,7 @@ async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> 
     ids=["message", "authors", "number", "times"],
 )
 async def test_what_is_not_the_callers_to_say_is_no_change(api: Api, change: dict[str, Any]) -> None:
-    """Nor is a message without anything to tell of; whoever sends it, under whichever name."""
+    """Members that the store sets, and a message alone, make no change, whichever manager sends them."""
     first = await made(api, dashboard())
     before = await rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d?fieldManager=another", dashboard(**change))
@@ -262,14 +262,14 @@ async def test_a_move_is_a_new_generation(api: Api) -> None:
 
 
 async def test_no_folder_has_the_name_of_the_root(api: Api) -> None:
-    """What lies in it would be taken for what lies in none."""
+    """Its content could not be distinguished from that of the root."""
     status, refused = await api("POST", FOLDERS, {"metadata": {"name": "general"}, "spec": {"title": "General"}})
     assert (status, refused["reason"]) == (400, "BadRequest")
     assert refused["message"].startswith('the uid "general" is reserved')
 
 
-async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
-    """Author, times and the old number are not kept as they were sent; the message and an owner other than a repository are."""
+async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
+    """Sent authors, times and numbers are dropped; the message and an owner other than a repository are kept."""
     told = {
         "grafana.app/createdBy": "user:99",
         "grafana.app/updatedBy": "user:99",
@@ -290,8 +290,8 @@ async def test_what_the_store_says_nobody_else_says(api: Api) -> None:
     assert await api.sql("select message from resource_history") == "why"
 
 
-async def test_nobody_says_that_a_repository_owns_an_object(api: Api) -> None:
-    """A sync does; a client's word is dropped."""
+async def test_a_claim_of_a_repository_is_dropped(api: Api) -> None:
+    """Only a sync makes a repository the manager."""
     owner = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "r", "note": "n"}
     first = await made(api, dashboard(annotations=owner))
     assert first["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1", "note": "n"}
@@ -305,7 +305,7 @@ async def test_what_a_repository_owns_is_changed_by_its_file(api: Api) -> None:
     assert (status, answer["message"]) == (403, 'dashboard "d" is managed by the repository "r"; change its file there instead')
 
 
-async def test_writers_at_once_lose_nothing(api: Api) -> None:
+async def test_concurrent_writers_lose_nothing(api: Api) -> None:
     """Each of many replacements without a version is a generation of its own."""
     await made(api, dashboard())
     answers = await asyncio.gather(*[put(api, dashboard(title=f"T{number}")) for number in range(5)])

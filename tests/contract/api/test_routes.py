@@ -64,7 +64,7 @@ def concrete(path: str) -> str:
 
 
 async def test_every_route_is_documented(table: list[Route]) -> None:
-    """The page names each method and path once, and none that is not served."""
+    """The page names each method and path once, and no other ones."""
     documented = re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
     served = {(route.method, re.sub(r"^(/apis/[^/]+)/v\d\w+/", r"\1/{version}/", route.path)) for route in table}
     assert sorted(documented) == sorted(served)
@@ -76,8 +76,8 @@ async def test_every_route_names_its_operation(table: list[Route]) -> None:
     assert len(ids) == len(table) == len(set(ids))
 
 
-async def test_nothing_but_the_public_routes_answers_strangers(table: list[Route], session: aiohttp.ClientSession) -> None:
-    """Without credentials every route that is not public is 401, in the shape of its API."""
+async def test_only_public_routes_need_no_credentials(table: list[Route], session: aiohttp.ClientSession) -> None:
+    """Without credentials every other route is 401, in the shape of its API."""
     for route in (route for route in table if route.needs is not PUBLIC):
         async with session.request(route.method, concrete(route.path)) as answer:
             assert answer.status == 401, route
@@ -152,7 +152,7 @@ async def test_numbers_of_a_spec_stay_as_they_were_sent(session: aiohttp.ClientS
     ],
 )
 async def test_a_bad_dashboard_is_refused_with_the_reason(session: aiohttp.ClientSession, change: Any, status: int, text: str) -> None:
-    """What is wrong with an object is said in its Status, and nothing is stored."""
+    """The Status has the reason, and nothing is stored."""
     answer = await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "a"}, "spec": {"title": "T"}} | change)
     assert answer[0] == status
     assert text in answer[1]["message"]
@@ -188,7 +188,7 @@ async def test_a_list_that_cannot_be_given_is_refused(session: aiohttp.ClientSes
 
 
 async def test_a_folder_holds_dashboards_until_it_is_empty(session: aiohttp.ClientSession) -> None:
-    """A dashboard lies in a folder that exists; a folder that holds something is not deleted."""
+    """The folder of a dashboard has to exist; a folder that is not empty is not deleted."""
     assert (await call(session, "POST", FOLDERS, json={"metadata": {"name": "f"}, "spec": {"title": "F"}}))[0] == 201
     body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": {"title": "T"}}
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
@@ -199,7 +199,7 @@ async def test_a_folder_holds_dashboards_until_it_is_empty(session: aiohttp.Clie
 
 
 async def test_of_two_instance_repositories_one_is_made(session: aiohttp.ClientSession) -> None:
-    """Two repositories that target the instance, created at once: one is made, the other told whose place it is."""
+    """One of two concurrent creates that target the instance succeeds, and the error of the other names it."""
 
     def body(name: str) -> Any:
         sync = {"enabled": True, "target": "instance"}
@@ -250,12 +250,12 @@ NUL, HALF = "a\u0000b", '"\\ud800"'
     ],
 )
 async def test_a_text_that_cannot_be_stored_is_refused(session: aiohttp.ClientSession, body: Any) -> None:
-    """A NUL character where the database keeps text is a 400 that says so, never a failure of ours."""
+    """A NUL character in a text of the database is a 400, never an internal error."""
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 400
 
 
 async def test_half_a_character_is_refused(session: aiohttp.ClientSession) -> None:
-    """The same for half of a surrogate pair, in an object and in a submission."""
+    """Half of a surrogate pair is a 400, in an object and in a submission."""
     text = '{"metadata":{"name":"a","annotations":{"x":' + HALF + '}},"spec":{"title":"T"}}'
     assert (await call(session, "POST", DASHBOARDS, data=text))[0] == 400
     assert (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": {"title": NUL}}))[0] == 400
@@ -298,7 +298,7 @@ async def test_a_deleted_repository_ends_its_jobs(session: aiohttp.ClientSession
 
 
 async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aiohttp.ClientSession) -> None:
-    """Made anew it has none, neither listed nor by their uid; those of the one before are found by their own names."""
+    """A new repository of the same name lists no jobs; earlier jobs are found by their own names."""
     sync = {"enabled": True, "target": "folder"}
     body = {"metadata": {"name": "r"}, "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}}
     repository = f"{NAMESPACE}/repositories/r"

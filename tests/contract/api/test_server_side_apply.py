@@ -34,7 +34,7 @@ async def counts(api: Api) -> list[int]:
 
 
 async def test_an_apply_makes_what_is_missing(api: Api) -> None:
-    """Where there is no object it is made, and its fields are the applier's."""
+    """A missing object is created, and its fields are the applier's."""
     status, made = await apply(api, {"title": "T", "tags": ["x"]}, labels={"team": "a"})
     assert status == 201
     assert (made["metadata"]["name"], made["spec"]) == ("d", {"title": "T", "tags": ["x"]})
@@ -53,7 +53,7 @@ async def test_the_same_apply_again_is_nothing(api: Api) -> None:
 
 
 async def test_parts_of_two_make_one(api: Api) -> None:
-    """Each applies its part; neither touches what the other says, and a part left out goes."""
+    """Each manager applies its part without touching the other; a part that is left out is removed."""
     await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     await apply(api, {"time": {"to": "now"}}, "b")
     _, both = await apply(api, {"title": "U"})
@@ -75,7 +75,7 @@ async def test_what_others_own_is_kept(api: Api) -> None:
 
 
 async def test_an_update_owns_what_it_set(api: Api) -> None:
-    """What was set without an apply is somebody's too; the conflict says since when."""
+    """Fields of an update have an owner, too; the conflict has the time of the update."""
     await api("POST", f"{DASHBOARDS}?fieldManager=u", {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     status, refused = await apply(api, {"title": "U"})
     assert status == 409
@@ -92,8 +92,8 @@ async def test_force_takes_the_fields(api: Api) -> None:
     assert owned(forced) == {"a": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
 
 
-async def test_agreeing_is_no_conflict(api: Api) -> None:
-    """Two may own a field with the same value; it stays while one of them says it."""
+async def test_equal_values_do_not_conflict(api: Api) -> None:
+    """Two managers may own a field with the same value; it is kept while one of them applies it."""
     await apply(api, {"title": "T", "refresh": "1m"})
     status, both = await apply(api, {"title": "T", "refresh": "1m"}, "b")
     assert status == 200
@@ -127,8 +127,8 @@ async def test_items_of_a_set_are_merged(api: Api) -> None:
     assert one["spec"]["targets"] == [{"refId": "B"}]
 
 
-async def test_fields_of_nobody_are_of_those_before(api: Api) -> None:
-    """An object without entries belongs to what was before: the first apply neither takes nor removes its fields."""
+async def test_fields_without_owner_belong_to_before_first_apply(api: Api) -> None:
+    """The first apply to an object without entries neither takes nor removes its fields."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T", "refresh": "1m"}})
     await api.sql("update resource set managed_fields = '[]' returning 1")
     status, refused = await apply(api, {"title": "U"})
@@ -139,7 +139,7 @@ async def test_fields_of_nobody_are_of_those_before(api: Api) -> None:
 
 
 async def test_kubectl_takes_up_what_it_applied_before(api: Api) -> None:
-    """What its older way of applying left, and nobody changed since, is no conflict for it; for others it is."""
+    """Unchanged fields of its client-side apply do not conflict for kubectl; for other managers they do."""
     config = json.dumps({"metadata": {"name": "d"}, "spec": {"title": "T"}})
     body = {"metadata": {"name": "d", "annotations": {LAST_APPLIED: config}}, "spec": {"title": "T", "refresh": "1m"}}
     await api("POST", f"{DASHBOARDS}?fieldManager=kubectl-client-side-apply", body)
@@ -150,7 +150,7 @@ async def test_kubectl_takes_up_what_it_applied_before(api: Api) -> None:
 
 
 async def test_a_dry_run_keeps_nothing(api: Api) -> None:
-    """Tried, told, and forgotten: of what would be made as of what would change, and conflicts are found."""
+    """Creations and changes are computed and not stored, and conflicts are found."""
     status, tried = await apply(api, {"title": "T"}, query="&dryRun=All")
     assert (status, tried["spec"]) == (201, {"title": "T"})
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
@@ -215,7 +215,7 @@ async def test_yaml_is_applied(api: Api) -> None:
 
 
 async def test_numbers_stay_as_sent(api: Api) -> None:
-    """JSON that is applied keeps its numbers, and another spelling of one is no change."""
+    """Applied JSON keeps its numbers, and another spelling of a number changes nothing."""
     await send(api, '{"spec": {"title": "T", "ratio": 1.10, "big": 12345678901234567890123}}')
     assert await api.sql("select spec like '%1.10%' and spec like '%12345678901234567890123%' from resource_history")
     _, again = await send(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
@@ -247,7 +247,7 @@ async def test_a_missing_folder_is_said(api: Api) -> None:
 
 
 async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
-    """It is sent with the apply, kept with the generation, shown with the object, and owned by nobody."""
+    """It is sent with the apply, stored with the generation, shown with the object, and has no owner."""
     _, made = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
     assert made["metadata"]["annotations"]["grafana.app/message"] == "hello"
     assert await api.sql("select message from resource_history") == "hello"
@@ -257,7 +257,7 @@ async def test_the_message_of_a_change_goes_into_history(api: Api) -> None:
 
 
 async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
-    """Applying through a version that cannot show a dashboard keeps its body, and adds what is beside it."""
+    """An apply through a version that cannot show a dashboard keeps its body and changes other members."""
     layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
     body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "GridLayout"}}
     await apply(api, body, path=f"{layouts}/d")
@@ -269,8 +269,8 @@ async def test_a_stub_says_nothing_of_its_dashboard(api: Api) -> None:
     assert owned(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
 
 
-async def test_applies_at_once_all_count(api: Api) -> None:
-    """Several that apply their parts of an object that is not there yet: one makes it, and every part is in it."""
+async def test_concurrent_applies_all_count(api: Api) -> None:
+    """Several managers apply parts of a missing object: one creates it, and it has all parts."""
     parts = [apply(api, {"title": "T"}, f"m{at}", labels={f"l{at}": "x"}) for at in range(6)]
     answers = await asyncio.gather(*parts)
     assert sorted(status for status, _ in answers) == [200, 200, 200, 200, 200, 201]

@@ -1,4 +1,4 @@
-"""Pictures of repositories: whoever knows the id may see one, and how many are kept."""
+"""Pictures of repositories: their ids are the only credential, and their number is limited."""
 
 import uuid
 from datetime import timedelta
@@ -42,7 +42,7 @@ async def test_a_stored_picture_is_shown_without_credentials(api: Api, database:
 
 
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a repository the newest stay, old ones go, large ones never come, and those of a repository that is gone neither."""
+    """The newest of a repository are kept; old, large and orphaned ones are not."""
     monkeypatch.setattr(pictures, "KEPT", 2)
     made = [await put(database, repository) for _ in range(3)]
     async with database.connection() as connection:

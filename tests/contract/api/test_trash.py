@@ -1,4 +1,4 @@
-"""What was deleted, and making it again."""
+"""Deleted objects and their restore."""
 
 from typing import Any
 
@@ -37,8 +37,8 @@ async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
     return items
 
 
-async def test_what_was_deleted_is_in_the_trash(api: Api) -> None:
-    """Whole, with when and by whom it was deleted; what is there is not."""
+async def test_deleted_objects_are_in_the_trash(api: Api) -> None:
+    """They are whole, with the time and the user of the delete; existing objects are not listed."""
     for name in ("a", "b", "c"):
         await make(api, name)
     await delete(api, "b", "a")
@@ -94,7 +94,7 @@ async def test_a_dashboard_from_the_trash_is_the_same_again(api: Api) -> None:
 
 
 async def test_without_its_uid_it_is_a_new_one(api: Api) -> None:
-    """The old one stays in the trash; so it does where another name is given."""
+    """The deleted object remains in the trash; the same holds for another name."""
     await make(api, "d")
     await delete(api, "d")
     (found,) = await trash(api)
@@ -121,7 +121,7 @@ async def test_a_taken_name_and_a_dry_run_leave_the_trash_alone(api: Api) -> Non
 
 
 async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: Api) -> None:
-    """The rules of access went with the object: nobody else finds it there, nor makes it again by its uid."""
+    """Access rules are deleted with an object, so other callers neither find nor restore it."""
     await make(api, "d")
     await make(api, "e")
     await delete(api, "d")
@@ -139,8 +139,8 @@ async def test_the_trash_shows_what_one_has_deleted_and_admins_everything(api: A
     assert (await api("GET", TRASH, auth=await api.person("nobody", Role.NONE)))[0] == 403
 
 
-async def test_the_trash_is_read_by_who_may_read(api: Api) -> None:
-    """Who may delete an object and not read it does not find there what they could not see before."""
+async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
+    """The right to delete an object does not reveal its content."""
     await make(api, "d", "Secret")
     cleaner = await api.person("cleaner", Role.NONE, ("dashboards:delete", "*"), ("dashboards:read", "dashboards:uid:other"))
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=cleaner))[0] == 200
@@ -162,7 +162,7 @@ async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> No
 
 
 async def test_a_restored_version_says_so(api: Api) -> None:
-    """By its message; the folder may have changed meanwhile, the body is that of then."""
+    """The message names it; the folder may have changed since, the body is the old one."""
     await make(api, "d", "one")
     await change(api, "d", "two")
     _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
@@ -198,7 +198,7 @@ async def test_another_message_restores_nothing(api: Api, message: str) -> None:
 
 
 async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:
-    """Nobody could have it again."""
+    """No user could restore its objects."""
     number = await api.organization("other")
     boss = await api.person("boss", Role.ADMIN, org_id=number)
     there = f"{GROUP}/org-{number}/dashboards"

@@ -1,8 +1,8 @@
-"""The law of watches: whoever lists, watches, stops and goes on somewhere else has in the end what the store has.
+"""The law of watches: a client that lists, watches, stops and continues elsewhere ends with the content of the store.
 
-Two gateways stand over one database. Writers create, change, relabel, move and delete, one object or hundreds in a transaction, and keep
-some transactions open while others commit; jobs draw their versions from the same sequence. Watchers of different kinds and selections
-stop in the middle, go on at another gateway, and go back to any version they have seen. Whenever one is told that it is up to date, its
+Two gateways use one database. Writers create, change, relabel, move and delete, one object or hundreds in a transaction, and
+keep some transactions open while others commit; jobs draw versions from the same sequence. Watchers of several kinds and
+selections stop in the middle, continue at another gateway, and return to any version they have seen. At every bookmark their
 objects are those of the store at that version.
 """
 
@@ -40,7 +40,7 @@ BUSY: Final = 503
 
 
 class World:
-    """What the writers write to."""
+    """The objects that the writers change."""
 
     def __init__(self, apis: Sequence[Api], database: Database, seed: int) -> None:
         self.apis = apis
@@ -71,7 +71,7 @@ def written(kind: Kind, name: str, title: str, team: str = "", place: str = "") 
 
 
 async def change_one_by_one(world: World) -> None:
-    """Several changes in one transaction, which stays open for a moment with its versions drawn."""
+    """Make several changes in one transaction, which is open for a moment with its versions drawn."""
     for _ in range(ROUNDS):
         async with world.writing() as connection:
             for _ in range(world.random.randrange(1, 5)):
@@ -81,7 +81,7 @@ async def change_one_by_one(world: World) -> None:
 
 
 async def come_and_go(world: World) -> None:
-    """Through the door that clients use."""
+    """Create and delete through the API that clients use."""
     for _ in range(ROUNDS):
         api, name = world.random.choice(world.apis), world.random.choice(NAMES)
         status, _ = await api("DELETE", f"{DASHBOARDS}/{name}")
@@ -94,7 +94,7 @@ async def come_and_go(world: World) -> None:
 
 
 async def sync(world: World) -> None:
-    """Hundreds at once, which then go again."""
+    """Write hundreds of objects in one transaction, then delete them."""
     for round_ in range(3):
         async with world.writing() as connection:
             staging = resources.StagedWrites(connection)
@@ -125,7 +125,7 @@ async def work(world: World) -> None:
 
 @dataclass
 class Follower:
-    """One client's copy of a selection, by the events it is told."""
+    """One client's copy of a selection, built from events."""
 
     world: World
     kind: Kind
@@ -141,7 +141,7 @@ class Follower:
         self.random = random.Random(self.number)
 
     async def follow(self) -> None:
-        """Watches, stops and goes on until nothing is written any more and it has been told that this is all."""
+        """Watch, stop and continue until writing has ended and a bookmark confirms that all changes were sent."""
         while True:
             is_last = self.world.is_still
             if self.past and not is_last and self.random.random() < 0.2:
@@ -153,7 +153,7 @@ class Follower:
                 return
 
     async def _watch(self, patience: int | None) -> bool:
-        """One watch, for so many events or to its end; whether it came to an end with all told."""
+        """Read one watch for a number of events or to its end; return whether it ended with everything sent."""
         api = self.random.choice(self.world.apis)
         query: dict[str, Any] = {"allowWatchBookmarks": "true", "timeoutSeconds": 1, **self.selectors}
         if self.position:
@@ -188,7 +188,7 @@ class Follower:
         return False
 
     def _apply(self, event: Any, version: int, *, is_initial: bool) -> bool:
-        """Takes in one event; whether what was there is still being told, as far as one can know."""
+        """Apply one event; return whether initial objects may still be sent."""
         what, shown = event["type"], event["object"]
         name = shown["metadata"]["name"]
         if is_initial and what == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
@@ -241,7 +241,7 @@ SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_every_watcher_ends_with_what_the_store_has(start_api: StartApi, database: Database, seed: int) -> None:
-    """No change is missed and none is doubled, whoever writes, wherever a watch stops and goes on."""
+    """No change is missed or repeated, whatever the writers do, wherever a watch stops and continues."""
     apis = [await start_api(), await start_api()]
     for place in PLACES[1:]:
         assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201

@@ -12,8 +12,8 @@ from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, create, dashb
 from dashwright.common.identity import Role
 
 
-async def test_a_watch_goes_on_where_a_list_ended(api: Api) -> None:
-    """Everything after the version of a list comes, once and in order, and nothing from before it."""
+async def test_a_watch_continues_after_a_list(api: Api) -> None:
+    """Every change after the version of the list is sent, once and in order, and none from before."""
     await create(api, dashboard("before"))
     async with watching(api, resourceVersion=await position(api)) as watch:
         assert (watch.answer.status, watch.answer.content_type) == (200, "application/json")
@@ -32,28 +32,28 @@ async def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> 
     async with watching(api) as watch:
         assert [await watch.event() for _ in made] == [{"type": "ADDED", "object": each} for each in made]
         await create(api, dashboard("c"))
-        assert await watch.told() == ("ADDED", "c")
+        assert await watch.next_event() == ("ADDED", "c")
 
 
 async def test_a_watch_is_of_its_kind(api: Api) -> None:
-    """What happens to others is not told."""
+    """Changes of other kinds and namespaces are not sent."""
     async with watching(api, FOLDERS, resourceVersion=await position(api)) as watch:
         await create(api, dashboard("d"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
-        assert await watch.told() == ("ADDED", "f")
+        assert await watch.next_event() == ("ADDED", "f")
 
 
-async def test_a_watch_goes_on_from_long_ago(api: Api) -> None:
-    """A version from before anybody watched is as good as any that the feed still holds."""
+async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
+    """A version from before the first watch is as good as any in the stored stream."""
     begun = await position(api)
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
     async with watching(api, resourceVersion=begun) as watch:
-        assert [await watch.told() for _ in "abc"] == [("ADDED", name) for name in "abc"]
+        assert [await watch.next_event() for _ in "abc"] == [("ADDED", name) for name in "abc"]
 
 
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
-    """``timeoutSeconds`` is honoured; who wants bookmarks learns how far the watch was, and goes on from there."""
+    """``timeoutSeconds`` is honoured; with bookmarks the last one has the version to continue from."""
     begun = await position(api)
     async with watching(api, resourceVersion=begun, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
         made = await create(api, dashboard("a"))
@@ -68,11 +68,11 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
 
 
 async def test_initial_events_end_with_a_mark(api: Api) -> None:
-    """Of an empty collection too: a bookmark at a version that a list could stand at, which says that this was all."""
+    """The bookmark has a version of the store and marks the end, also for an empty collection."""
     query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names in ([], ["a"]):
         async with watching(api, **query) as watch:
-            assert [await watch.told() for _ in names] == [("ADDED", name) for name in names]
+            assert [await watch.next_event() for _ in names] == [("ADDED", name) for name in names]
             marked = await watch.event()
             assert marked["type"] == "BOOKMARK"
             assert marked["object"]["metadata"] == {
@@ -80,7 +80,7 @@ async def test_initial_events_end_with_a_mark(api: Api) -> None:
                 "annotations": {"k8s.io/initial-events-end": "true"},
             }
             await create(api, dashboard(f"{len(names)}"))
-            assert await watch.told() == ("ADDED", f"{len(names)}")
+            assert await watch.next_event() == ("ADDED", f"{len(names)}")
         await api("DELETE", f"{DASHBOARDS}/{len(names)}")
         if not names:
             await create(api, dashboard("a"))
@@ -91,7 +91,7 @@ async def test_initial_events_may_be_left_out(api: Api) -> None:
     await create(api, dashboard("before"))
     async with watching(api, sendInitialEvents="false", resourceVersionMatch="NotOlderThan") as watch:
         await create(api, dashboard("after"))
-        assert await watch.told() == ("ADDED", "after")
+        assert await watch.next_event() == ("ADDED", "after")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_any_word_but_a_no_asks_for_a_watch(api: Api, word: str) -> None:
     """As Kubernetes reads a switch."""
     await create(api, dashboard("a"))
     async with watching(api, watch=word) as watch:
-        assert await watch.told() == ("ADDED", "a")
+        assert await watch.next_event() == ("ADDED", "a")
     for no in ("false", "0", "False"):
         assert (await api("GET", f"{DASHBOARDS}?watch={no}"))[1]["kind"] == "DashboardList"
 
@@ -153,11 +153,11 @@ async def test_a_version_of_another_database_is_gone(api: Api) -> None:
 
 
 async def test_a_selection_is_entered_and_left(api: Api) -> None:
-    """What gets the label is added, what loses it deleted as it last was, at the version of the change."""
+    """An object that gets the label is added; one that loses it is deleted in its last state, at the version of the change."""
     async with watching(api, resourceVersion=await position(api), labelSelector="team=a") as watch:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
-        assert await watch.told() == ("ADDED", "d")
+        assert await watch.next_event() == ("ADDED", "d")
         for team, told in (("b", "DELETED"), ("a", "ADDED"), ("a", "MODIFIED")):
             version = await relabel(api, "d", team)
             event = await watch.event()
@@ -166,7 +166,7 @@ async def test_a_selection_is_entered_and_left(api: Api) -> None:
 
 
 async def relabel(api: Api, name: str, team: str) -> int:
-    """Gives an object a label, and another annotation so that it changes for certain; answers the version of the change."""
+    """Give an object a label and a new annotation, so that it changes; return the version of the change."""
     version: int = await api.sql(
         """update resource set labels = jsonb_build_object('team', $2::text), annotations = jsonb_build_object('n', gen_random_uuid())
            where name = $1 returning resource_version""",
@@ -197,7 +197,7 @@ async def test_one_object_is_watched_by_its_name(api: Api) -> None:
         for name in "abc":
             await create(api, dashboard(name))
         await api("DELETE", f"{DASHBOARDS}/b")
-        assert [await watch.told() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
+        assert [await watch.next_event() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
 
 
 async def test_events_come_as_rows_of_a_table(api: Api) -> None:
@@ -237,12 +237,12 @@ async def test_jobs_are_watched(api: Api) -> None:
         )
         names.append(name)
     async with watching(api, JOBS) as watch:
-        assert [await watch.told() for _ in names] == [("ADDED", name) for name in names]
+        assert [await watch.next_event() for _ in names] == [("ADDED", name) for name in names]
         await api.sql("""update job set status = '{"state": "working"}' where name = 'j1'""")
         event = await watch.event()
         assert (event["type"], event["object"]["kind"], event["object"]["status"]) == ("MODIFIED", "Job", {"state": "working"})
         await api.sql("delete from job where name = 'j0'")
-        assert await watch.told() == ("DELETED", "j0")
+        assert await watch.next_event() == ("DELETED", "j0")
 
 
 async def test_so_many_watch_and_no_more(start_api: StartApi) -> None:
@@ -262,7 +262,7 @@ async def test_so_many_watch_and_no_more(start_api: StartApi) -> None:
 
 
 async def test_one_caller_holds_a_quarter(start_api: StartApi) -> None:
-    """Whoever has a quarter of WATCHES is asked to end some; others still have room, and administrators all of it."""
+    """A caller with a quarter of WATCHES has to end some; other callers have room, and Admins may use all."""
     api = await start_api(watches=8)
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     async with AsyncExitStack() as held:
@@ -291,8 +291,8 @@ async def test_a_stop_ends_watches_cleanly(api: Api) -> None:
         await stopping
 
 
-async def test_a_head_of_a_watch_ends_at_once(api: Api) -> None:
-    """It says what a GET would be answered with, and takes no place."""
+async def test_a_head_of_a_watch_ends_immediately(api: Api) -> None:
+    """It has the headers of a GET and uses no watch."""
     async with api.session.head(f"{DASHBOARDS}?watch=true", headers={"Authorization": ADMIN}) as answer:
         assert answer.status == 200
     assert "dashwright_watches 0.0" in await metrics_of(api)
@@ -304,7 +304,7 @@ async def metrics_of(api: Api) -> str:
 
 
 async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
-    """Who is no member any more, or has another role, has to come again; others are not disturbed."""
+    """Former members and members with another role have to reconnect; other watches continue."""
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     begun = await position(api)
     async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, auth=other, resourceVersion=begun) as undisturbed:
@@ -312,7 +312,7 @@ async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
         await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'viewer')""")
         assert [event["object"]["code"] for event in await watch.rest()] == [410]
         await create(api, dashboard("a"))
-        assert await undisturbed.told() == ("ADDED", "a")
+        assert await undisturbed.next_event() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=begun) as watch:
         assert watch.answer.status in (401, 403)
 

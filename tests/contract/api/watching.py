@@ -30,7 +30,7 @@ class Watching:
         assert not line or line.endswith(b"\n"), "an event is whole, or the connection broke off"
         return orjson.loads(line) if line else None
 
-    async def told(self) -> tuple[str, str]:
+    async def next_event(self) -> tuple[str, str]:
         """Type and name of the next event."""
         event = await self.event()
         return event["type"], event["object"]["metadata"].get("name", "")
@@ -60,7 +60,7 @@ def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> d
 
 
 async def position(api: Api, path: str = DASHBOARDS) -> str:
-    """The version that a list stands at."""
+    """Return the version of a list."""
     status, listed = await api("GET", f"{path}?limit=1")
     assert status == 200, listed
     version: str = listed["metadata"]["resourceVersion"]

@@ -1,4 +1,4 @@
-"""What the roles may do."""
+"""Permissions of the roles."""
 
 from itertools import pairwise
 

@@ -1,4 +1,4 @@
-"""Who may do what with which folder and dashboard: roles, rules on objects and on the folders above them, explicit grants."""
+"""Permissions on folders and dashboards: roles, access rules of objects and of the folders above them, explicit grants."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -92,7 +92,7 @@ def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: 
 def test_an_explicit_grant_adds_its_own_action_whatever_the_rules_say(
     scope: str, kind: Kind, name: str, folder: str | None, is_covered: bool
 ) -> None:
-    """On the object, on all below a folder, on what lies at the root, or on everything; no other action comes with it."""
+    """It applies to the object, a folder and all below it, the root, or everything; it adds no other action."""
     view = View(caller(Role.NONE, ("dashboards:read", scope), user_id=2), TREE)
     assert view.may("dashboards:read", kind, name, folder) is is_covered
     assert view.scope(kind).holds(name, folder) is is_covered
@@ -100,8 +100,8 @@ def test_an_explicit_grant_adds_its_own_action_whatever_the_rules_say(
     assert view.level(kind, name, folder) == Level.NONE
 
 
-def test_what_lies_in_no_folder_is_for_permissions_alone() -> None:
-    """Nobody sets rules on a repository."""
+def test_permissions_alone_decide_outside_of_folders() -> None:
+    """A repository has no access rules."""
     assert View(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
     assert View(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
     assert View(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
@@ -124,13 +124,13 @@ def test_what_lies_in_no_folder_is_for_permissions_alone() -> None:
         (caller(Role.ADMIN), "folders.permissions:write", True),
     ],
 )
-def test_a_right_on_anything_leads_past_the_first_door(who: Identity, action: str, is_held: bool) -> None:
-    """By role, by a rule on some object, or by a grant; the object itself is looked at behind it."""
+def test_a_right_on_any_object_passes_the_first_check(who: Identity, action: str, is_held: bool) -> None:
+    """A role, a rule on some object or a grant suffices; the object itself is checked afterwards."""
     assert View(who, TREE).holds(action) is is_held
 
 
 def test_without_rules_all_is_as_the_role_has_it() -> None:
-    """Everything or nothing, whatever folders there are; one list in the namespace ends that for who is no Admin."""
+    """The scope is everything or nothing, whatever folders there are; one list of rules ends that for callers who are not Admins."""
     bare = Tree({"a": None, "b": "a"})
     for who, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
         view = View(who, bare)
@@ -168,7 +168,7 @@ callers = st.builds(
 
 @st.composite
 def trees(draw: st.DrawFn) -> Tree:
-    """Folders each of which lies in one before it or at the root; some that do not end there; lists on any of them and on dashboards."""
+    """Return folders below earlier ones or the root, some without a path to the root, and rules on any of them and on dashboards."""
     parents: dict[str, str | None] = {}
     for index, name in enumerate(FOLDERS):
         parents[name] = draw(st.sampled_from([None, *FOLDERS[:index], *(["missing", name] if index == 5 else [])]))
@@ -177,7 +177,7 @@ def trees(draw: st.DrawFn) -> Tree:
 
 
 def walked(who: Identity, tree: Tree, kind: Kind, name: str, folder: str | None) -> Level:
-    """The same, said naively: from the root down, adding what each list gives."""
+    """Return the level by a naive walk from the root down."""
 
     def given_by(listed: Rules) -> Level:
         about = [
@@ -205,7 +205,7 @@ def walked(who: Identity, tree: Tree, kind: Kind, name: str, folder: str | None)
 
 
 def places(tree: Tree) -> list[tuple[Kind, str, str | None]]:
-    """Every folder where it lies, and dashboards and panels, with lists and without, at the root and in every folder."""
+    """Return every folder, and dashboards and panels with and without rules, at the root and in every folder."""
     found: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
     for kind in (DASHBOARD, LIBRARY_PANEL):
         found += [(kind, name, folder) for name in ("d1", "d2", "d3") for folder in (None, *FOLDERS)]
@@ -223,7 +223,7 @@ def test_levels_are_what_a_naive_walk_finds(who: Identity, tree: Tree) -> None:
 
 @given(who=callers, tree=trees())
 def test_a_list_holds_exactly_what_is_open_one_by_one(who: Identity, tree: Tree) -> None:
-    """The scope that a statement asks for, and the question about a single object, agree; and so does the first door."""
+    """The scope for statements, the check of a single object and the first check agree."""
     view = View(who, tree)
     for kind, name, folder in places(tree):
         for verb in ("get", "update"):
@@ -235,7 +235,7 @@ def test_a_list_holds_exactly_what_is_open_one_by_one(who: Identity, tree: Tree)
 
 @given(who=callers, before=trees(), after=trees())
 def test_views_that_agree_show_the_same(who: Identity, before: Tree, after: Tree) -> None:
-    """What one shows of a folder that both know, or at the root, the other shows too; the same tree agrees with itself."""
+    """Objects that both views know are visible in both; equal trees agree."""
     first, second = View(who, before), View(who, after)
     assert View(who, before).agrees(first)
     assert View(who, Tree(dict(before.parents), dict(before.lists))).agrees(first)
@@ -247,8 +247,8 @@ def test_views_that_agree_show_the_same(who: Identity, before: Tree, after: Tree
 
 
 def test_what_comes_and_goes_does_not_end_a_watch() -> None:
-    """A new folder, or a hidden one less, is no disagreement; a move to where somebody does not look is, and so is a new rule, and the
-    end of a folder, with which nobody can tell who saw what was in it.
+    """A new folder or a deleted hidden one keeps the agreement. A move to a hidden place, a new rule and a deleted visible
+    folder end it.
     """
     who = caller(Role.VIEWER)
     lists = {("folders", "closed"): ()}

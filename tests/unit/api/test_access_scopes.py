@@ -1,4 +1,4 @@
-"""Scopes: what a grant covers, which grants there can be, what is told of an object and what may be handed on."""
+"""Scopes: what a grant covers, possible grants, access metadata of objects, and limits of assignment."""
 
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ SCOPES = PARTS.map(":".join)
 
 
 def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
-    """Somebody with these scopes for the action ``teams:read``, spelled ``teams_read``."""
+    """Return a caller with these scopes for the action ``teams:read``, spelled ``teams_read``."""
     permissions = {action.replace("_", ":"): frozenset(granted) for action, granted in scopes.items()}
     return Identity("user:1", "x", 1, role, permissions=permissions)
 
@@ -123,7 +123,7 @@ def test_a_grant_of_nothing_is_refused_by_name(action: str, scope: str, named: s
 
 
 def test_explicit_grants_add_to_a_role() -> None:
-    """Rows of unknown actions are ignored, old names count, and the role's own table stays as it was."""
+    """Unknown actions are ignored, old names count, and the role's own table is unchanged."""
     role = permissions_of(Role.VIEWER)
     rows = [("users.quotas:read", "global.users:id:7"), ("perm:orgs:invalid", "*"), ("dashboards:read", "*"), ("teams:read", "teams:id:1")]
     merged = with_grants(role, grants_of(rows))
@@ -135,8 +135,8 @@ def test_explicit_grants_add_to_a_role() -> None:
 
 
 @pytest.mark.parametrize("subject", Subject)
-def test_an_object_tells_what_the_caller_may_do_with_it(subject: Subject) -> None:
-    """Only allowed actions appear, on this object and not on its neighbour; nothing allowed is no member at all."""
+def test_access_metadata_has_allowed_actions(subject: Subject) -> None:
+    """It has only allowed actions on this object; without any the member is missing."""
     boss = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
     assert access_control(boss, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]
@@ -147,8 +147,8 @@ def test_an_object_tells_what_the_caller_may_do_with_it(subject: Subject) -> Non
     assert normalise(first, f"{subject.prefix}5") == (first, f"{subject.prefix}5")
 
 
-def test_nobody_hands_on_what_is_above_them() -> None:
-    """Roles up to one's own; grants only on scopes that one covers wholly. Server admins give any role."""
+def test_assignments_stop_at_the_own_rights() -> None:
+    """Roles up to the own one, and grants on scopes that the caller covers wholly. Server admins give any role."""
     for own in Role:
         given = [role for role in Role if may_assign(holder(own), role)]
         assert given == list(Role)[: list(Role).index(own) + 1]
@@ -159,15 +159,15 @@ def test_nobody_hands_on_what_is_above_them() -> None:
     assert not_assignable(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
 
 
-def test_the_queue_is_no_user() -> None:
-    """A message without credentials may submit jobs and nothing else, and is distinguished from people."""
+def test_the_queue_is_not_a_user() -> None:
+    """A message without credentials may submit jobs and nothing else."""
     queue = queue_identity(2)
     assert (queue.kind, queue.user_id) == (Caller.QUEUE, 0)
     assert set(queue.permissions) == {"jobs:create"}
 
 
 def test_what_rules_may_narrow_down_is_handed_on_by_admins_only() -> None:
-    """A role's right on dashboards and folders is no right on each of them; a grant of one's own is."""
+    """A role's right on dashboards and folders does not cover each of them; an explicit grant does."""
     wanted = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
     granted = grants_of([("dashboards:read", "dashboards:uid:x")])
     for identity, refused in (

@@ -1,4 +1,4 @@
-"""Which format a client gets, and what objects look like in it."""
+"""Content negotiation, and objects in each format."""
 
 import json
 import uuid
@@ -77,15 +77,15 @@ def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
     ],
 )
 def test_the_heaviest_range_that_there_is_wins(accept: str, wanted: Format) -> None:
-    """Of equal weights the first; what is unknown, or has weight 0, counts as not named."""
+    """The first of equal weights wins; unknown types and weight 0 count as missing."""
     assert asked(accept) == wanted
 
 
 @pytest.mark.parametrize(
     "accept", [PROTOBUF, "text/html", "application/json;q=0", "application/json;as=Table", AS_TABLE.replace("meta", "m")]
 )
-def test_a_client_that_takes_nothing_of_what_there_is_is_told_what_there_is(accept: str) -> None:
-    """406, and the text names the types."""
+def test_an_unacceptable_header_is_406(accept: str) -> None:
+    """The text names the supported types."""
     with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
         asked(accept)
 
@@ -99,7 +99,7 @@ RANGES = st.builds(
 
 @given(st.lists(RANGES, max_size=5).map(",".join) | st.text(max_size=40), st.booleans())
 def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool) -> None:
-    """Nothing that a client sends is a failure of ours."""
+    """Arbitrary headers never cause an internal error."""
     try:
         found = asked(accept, streamed=streamed)
     except NotAcceptable:
@@ -140,7 +140,8 @@ def test_bodies_are_read_only_where_they_are_shown(form: Format, kind: Any, *, n
     assert form.needs_body(kind) is needed
 
 
-def told(body: bytes | Any) -> Any:
+def tree_of(body: bytes | Any) -> Any:
+    """Return the JSON of a body."""
     return json.loads(body)
 
 
@@ -153,21 +154,21 @@ def test_an_object_is_shown_as_it_is_stored() -> None:
     in_yaml = formats.one(YAML, DASHBOARD, "v1beta1", STORED)
     assert in_yaml.content_type == "application/yaml"
     assert b"rate: 1.10\n" in cast("bytes", in_yaml.body)
-    assert read_yaml(cast("bytes", in_yaml.body).decode()) == told(answer.body)
+    assert read_yaml(cast("bytes", in_yaml.body).decode()) == tree_of(answer.body)
 
 
-async def test_a_large_object_is_written_in_yaml_aside() -> None:
-    """Others are answered meanwhile; what comes out is the same."""
+async def test_a_large_object_is_converted_in_a_thread() -> None:
+    """Other requests proceed during the conversion; the result is the same."""
     large = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
     answer = formats.one(YAML, DASHBOARD, "v2alpha1", large)
     assert not isinstance(answer.body, bytes)
     written = b"".join([piece async for piece in answer.body]).decode()
-    assert read_yaml(written) == told(large.encode("v2alpha1"))
+    assert read_yaml(written) == tree_of(large.encode("v2alpha1"))
 
 
-def test_a_table_is_told_without_the_body() -> None:
-    """Cells come from the columns of the store; the row holds the metadata, with the version."""
-    table = told(formats.one(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+def test_a_table_needs_no_body() -> None:
+    """Cells are columns of the store; the row has the metadata with the version."""
+    table = tree_of(formats.one(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "7"})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Created At"]
     assert [(column["type"], column["format"]) for column in table["columnDefinitions"]] == [
@@ -188,7 +189,7 @@ def test_a_table_is_told_without_the_body() -> None:
 
 def test_the_type_of_a_panel_is_a_column() -> None:
     """Library panels show it between title and time."""
-    table = told(formats.one(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
+    table = tree_of(formats.one(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
     assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]
 
@@ -196,35 +197,37 @@ def test_the_type_of_a_panel_is_a_column() -> None:
 def test_cells_without_a_source_are_read_from_the_object() -> None:
     """A path leads through spec and status; what is missing there is null."""
     repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
-    row = told(formats.one(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
+    row = tree_of(formats.one(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
     assert row["cells"] == ["cpu", "CPU", "local", True, "2026-11-21T10:00:00Z"]
-    row = told(formats.one(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
+    row = tree_of(formats.one(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
     assert row["cells"][3] is None
 
 
-def test_a_status_is_told_without_the_body() -> None:
-    """The state of a job stands in its row."""
+def test_a_status_cell_needs_no_body() -> None:
+    """The state of a job is a cell of its row."""
     job = replace(WITHOUT_BODY, kind=JOB, status='{"state":"working","message":"half of it"}')
-    row = told(formats.one(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
+    row = tree_of(formats.one(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
     assert row["cells"] == ["cpu", "working", "half of it", "2026-11-21T10:00:00Z"]
 
 
 def test_rows_without_and_with_their_objects() -> None:
-    """Nothing beside the cells, or the whole object in the version asked for."""
-    bare = told(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    """A row has only cells, or the whole object in the requested version."""
+    bare = tree_of(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
     assert bare["rows"] == [{"cells": ["cpu", "CPU", "2026-11-21T10:00:00Z"]}]
-    full = told(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
-    assert full["rows"][0]["object"] == told(STORED.encode("v0alpha1"))
+    full = tree_of(formats.one(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
+    assert full["rows"][0]["object"] == tree_of(STORED.encode("v0alpha1"))
 
 
 def test_encoded_objects_are_shown_in_every_form() -> None:
-    """What a sub-resource made is a table and metadata, too; its columns are read by their paths."""
+    """Objects given as JSON become tables and metadata, too; their cells are read by path."""
     made = STORED.encode("v2alpha1")
     assert formats.one(JSON, DASHBOARD, "v2alpha1", made).body == made
-    table = told(formats.one(TABLE, DASHBOARD, "v2alpha1", made).body)
+    table = tree_of(formats.one(TABLE, DASHBOARD, "v2alpha1", made).body)
     assert table["rows"][0]["cells"] == ["cpu", "in the body", "2026-11-21T10:00:00Z"]
     assert table["metadata"]["resourceVersion"] == "7"
-    assert told(formats.one(METADATA, DASHBOARD, "v2alpha1", made).body) == told(formats.one(METADATA, DASHBOARD, "v2alpha1", STORED).body)
+    assert tree_of(formats.one(METADATA, DASHBOARD, "v2alpha1", made).body) == tree_of(
+        formats.one(METADATA, DASHBOARD, "v2alpha1", STORED).body
+    )
 
 
 @pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
@@ -233,14 +236,14 @@ def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[lis
     """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
-    read = read_yaml(text.decode()) if form.is_yaml else told(text)
+    read = read_yaml(text.decode()) if form.is_yaml else tree_of(text)
     found = read["rows" if form.form is Form.TABLE else "items"]
     assert len(found) == sum(map(len, pieces))
     assert read["metadata"] == {"resourceVersion": "9"}
     names = {Form.WHOLE: "DashboardList", Form.TABLE: "Table", Form.METADATA: "PartialObjectMetadataList"}
     assert read["kind"] == names[form.form]
     if found and form.form is Form.WHOLE:
-        assert found[0] == told(STORED.encode("v2alpha1"))
+        assert found[0] == tree_of(STORED.encode("v2alpha1"))
 
 
 @pytest.mark.parametrize(
@@ -251,23 +254,23 @@ def test_an_event_is_a_line(form: Format, kind: str) -> None:
     line = event_line(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
-    assert (told(line)["type"], told(line)["object"]["kind"]) == ("MODIFIED", kind)
+    assert (tree_of(line)["type"], tree_of(line)["object"]["kind"]) == ("MODIFIED", kind)
 
 
 def test_columns_come_once() -> None:
-    """A watch of a table tells its columns with the first event; the later ones say null."""
+    """The first event of a watched table has the columns; later ones have null."""
     first, later = (event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
-    assert len(told(first)["object"]["columnDefinitions"]) == 3
-    assert told(later)["object"]["columnDefinitions"] is None
-    assert told(later)["object"]["metadata"] == {"resourceVersion": "7"}
+    assert len(tree_of(first)["object"]["columnDefinitions"]) == 3
+    assert tree_of(later)["object"]["columnDefinitions"] is None
+    assert tree_of(later)["object"]["metadata"] == {"resourceVersion": "7"}
 
 
 def test_an_error_stays_a_status() -> None:
-    """Nobody wants the end of a watch as a table."""
+    """The end of a watch is never a table."""
     status = b'{"kind":"Status"}'
-    assert told(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
+    assert tree_of(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
         "type": "ERROR",
-        "object": told(status),
+        "object": tree_of(status),
     }
 
 
@@ -275,7 +278,7 @@ def test_an_error_stays_a_status() -> None:
 def test_a_bookmark_names_a_version(form: Format, path: tuple[Any, ...]) -> None:
     """In the metadata of an object without content; the annotation is there at the end of the initial events only."""
     for ends in (False, True):
-        line = told(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
+        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial=ends))
         assert line["type"] == "BOOKMARK"
         found = line["object"]
         assert found["metadata"]["resourceVersion"] == "12"

@@ -1,4 +1,4 @@
-"""What is told of a kind that nobody has heard of: adding a kind is describing it."""
+"""Discovery of a made-up kind: a kind is added by describing it."""
 
 from dataclasses import replace
 
@@ -48,7 +48,7 @@ def test_a_group_has_the_versions_of_its_kinds() -> None:
 
 
 def test_a_version_has_the_resources_that_are_served_in_it() -> None:
-    """With what is served below them; a kind that lacks the version is not told."""
+    """Sub-resources are included; kinds without the version are not."""
     status = {"name": "gadgets/status", "singularName": "", "namespaced": True, "kind": "Gadget", "verbs": ["get", "patch", "update"]}
     expected = [
         {
@@ -75,8 +75,8 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
     assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
 
 
-def test_everything_is_told_in_one_document() -> None:
-    """Aggregated: groups, versions, resources and sub-resources, each with the kind that it answers."""
+def test_the_aggregated_document() -> None:
+    """It has groups, versions, resources and sub-resources, each with its response kind."""
     told = discovery.aggregated(KINDS, "v2")
     assert (told["kind"], told["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
     things, other = told["items"]

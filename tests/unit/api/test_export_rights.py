@@ -1,4 +1,4 @@
-"""Who may ask for an export: it shows what it writes, and what is synced again changes what is stored."""
+"""Permissions for exports: an export reveals what it writes, and a sync of it changes what is stored."""
 
 import pytest
 
@@ -22,8 +22,8 @@ def judge(identity: Identity, options: dict[str, str], *, enabled: bool = True) 
 
 
 @pytest.mark.parametrize("options", [{}, {"branch": "main"}, {"branch": "side"}, {"folder": "f", "branch": "side"}])
-def test_whoever_may_publish_to_the_broker_exports_nothing(options: dict[str, str]) -> None:
-    """The queue's own identity may ask for jobs, and see no object."""
+def test_the_queue_identity_may_not_export(options: dict[str, str]) -> None:
+    """It may submit jobs and see no object."""
     with pytest.raises(Forbidden, match="queue:default needs folders:read"):
         judge(queue_identity(1), options)
 

@@ -1,4 +1,4 @@
-"""Who owns which field after updates and applies."""
+"""Owners of fields after updates and applies."""
 
 from dataclasses import replace
 from typing import Any
@@ -43,13 +43,13 @@ def _applied(
 
 
 def test_the_maker_owns_what_was_made() -> None:
-    """Whoever creates an object owns all of it, by an update as by an apply."""
+    """The creator of an object owns all of it, by an update as by an apply."""
     assert _owned(update({}, {"b": {"x": 1}, "c": [1]}, (), _writer("ui"))) == {"ui Update": [".b.x", ".c"]}
     assert _owned(_applied({"b": {"x": 1}}).managers) == {"a Apply": [".b.x"]}
 
 
 def test_an_update_takes_what_it_changes() -> None:
-    """Changed fields move to the writer, what was removed belongs to nobody, the rest stays."""
+    """Changed fields move to the writer, removed ones lose their owner, the rest is unchanged."""
     old, new = {"b": 1, "c": 2, "d": 3}, {"b": 9, "c": 2}
     made = update({}, old, (), _writer("a"))
     assert _owned(update(old, new, made, _writer("b"))) == {"a Update": [".c"], "b Update": [".b"]}
@@ -70,8 +70,8 @@ def test_fields_are_shared_by_those_who_agree() -> None:
     assert _owned(both.managers) == {"a Apply": [".b", ".c"], "z Apply": [".b"]}
 
 
-def test_a_field_left_out_by_its_only_owner_goes() -> None:
-    """What an apply no longer names is removed, unless somebody else owns it too."""
+def test_a_field_left_out_by_its_only_owner_is_removed() -> None:
+    """Another owner keeps it."""
     first = _applied({"b": {"x": 1}, "c": 1})
     both = _applied({"c": 1}, "z", first.tree, first.managers)
     without_all = _applied({"d": 5}, "a", both.tree, both.managers)
@@ -88,8 +88,8 @@ def test_items_of_a_set_are_owned_one_by_one() -> None:
     assert third.tree == {"a": ["y", "z", "q"]}
 
 
-def test_an_emptied_object_of_the_applier_stays_where_it_says_so() -> None:
-    """An object whose members all go is kept where the apply names it as empty."""
+def test_an_object_applied_as_empty_is_kept() -> None:
+    """An object that loses all members is kept if the apply has it as empty."""
     first = _applied({"b": {"x": 1}})
     assert _applied({"b": {}}, "a", first.tree, first.managers).tree == {"b": {}}
 
@@ -126,8 +126,8 @@ def test_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any]
     assert all(cause.message.startswith('conflict with "o"') for cause in refused.value.causes)
 
 
-def test_conflicts_of_several_owners_are_told_by_owner() -> None:
-    """The message has a paragraph an owner, in the order of their names."""
+def test_conflicts_are_grouped_by_owner() -> None:
+    """The message has a paragraph for each owner, in the order of their names."""
     first = _applied({"b": 1}, "o")
     second = _applied({"c": 1}, "n", first.tree, first.managers)
     with pytest.raises(Conflict, match="Apply failed with 2 conflicts") as refused:
@@ -154,7 +154,7 @@ def test_what_is_yielded_needs_no_force() -> None:
 
 
 def test_what_was_there_before_the_first_apply_is_owned() -> None:
-    """Where nobody is known to own an object, its first apply may not take or remove what it has."""
+    """The first apply to an object without known owners does not take or remove its fields."""
     live = {"b": 1, "c": 1}
     assert _owned(_applied({"b": 1}, "a", live).managers) == {"before-first-apply Update": [".b", ".c"], "a Apply": [".b"]}
     with pytest.raises(Conflict, match="before-first-apply"):
@@ -162,7 +162,7 @@ def test_what_was_there_before_the_first_apply_is_owned() -> None:
 
 
 def test_entries_of_another_subresource_are_left_alone() -> None:
-    """What was written through the status neither conflicts with nor is touched by a write of the rest."""
+    """Fields written through the status neither conflict with other writes nor change by them."""
     status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
     done = _applied({"b": 1}, "a", {"b": 1}, status)
     assert status[0] in done.managers
@@ -170,7 +170,7 @@ def test_entries_of_another_subresource_are_left_alone() -> None:
 
 
 def test_time_moves_only_with_a_change() -> None:
-    """The same apply a second time leaves the entries with the time of the first."""
+    """An equal apply keeps the entries with the time of the first."""
     first = apply(None, {"b": 1}, (), _writer("a", "2026-01-01T00:00:00Z"))
     second = apply(first.tree, {"b": 1}, first.managers, _writer("a", "2026-02-01T00:00:00Z"))
     third = apply(second.tree, {"b": 2}, second.managers, _writer("a", "2026-03-01T00:00:00Z"))
@@ -179,7 +179,7 @@ def test_time_moves_only_with_a_change() -> None:
 
 
 def test_settled_entries_own_only_what_is_stored() -> None:
-    """What the model of a kind drops is nobody's."""
+    """Fields that the kind's model drops have no owner."""
     done = _applied({"b": {"x": 1, "secret": "s"}})
     assert _owned(settle(done.managers, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
 
@@ -196,8 +196,8 @@ def test_old_updaters_become_one() -> None:
     assert [sorted(entry.fields) for entry in kept if entry.manager == ANCIENT_CHANGES] == [["f:0", "f:1", "f:2"]]
 
 
-def test_a_large_set_is_told_shorter() -> None:
-    """A set over the limit holds whole objects instead, which still are the manager's: others conflict with it."""
+def test_a_large_set_is_shortened() -> None:
+    """A set over the limit has whole objects instead, which still conflict with other managers."""
     live = {"b": {f"object {at}": {f"member {of}": 1 for of in range(60)} for at in range(100)}}
     made = settle(update({}, live, (), _writer("o")), live)
     assert len(write_json(made[0].fields)) <= LARGEST_ENTRY
@@ -246,12 +246,12 @@ def test_sent_entries(sent: object, counts: bool) -> None:
 
 
 def test_entries_can_be_dropped_on_purpose() -> None:
-    """One empty entry says that nobody shall own anything."""
+    """One empty entry clears all owners."""
     assert managers_of(managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})]), [{}]) == ()
 
 
 def test_entries_are_read_as_they_were_written() -> None:
-    """``managedFields`` of entries gives the same entries again; whoever owns nothing has none."""
+    """``managedFields`` of entries gives the same entries again; a manager without fields has none."""
     entries = (
         ManagedFieldsEntry("s", "Update", VERSION, "2026-01-01T00:00:00Z", {"f:a": {"v:1": {}}}, "status"),
         ManagedFieldsEntry("t", "Apply", VERSION, "", {}),
@@ -280,7 +280,9 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.booleans(), TREES), min_siz
 
 @given(STEPS)
 def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any]]]) -> None:
-    """After any updates and forced applies: nobody owns what is not there, an applied tree is live and owned, and twice is once."""
+    """After any updates and forced applies: only existing fields are owned, an applied tree is live and owned, and a repeated
+    apply changes nothing.
+    """
     tree: dict[str, Any] | None = None
     entries: tuple[ManagedFieldsEntry, ...] = ()
     for manager, is_apply, wanted in steps:

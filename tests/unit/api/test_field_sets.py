@@ -1,4 +1,4 @@
-"""Sets of fields: what a tree opens into, and the reckoning with such sets."""
+"""Sets of fields: trees opened into fields, and set operations."""
 
 import pytest
 from hypothesis import given
@@ -67,7 +67,7 @@ def test_fields_of_a_tree(tree: object, told: list[str]) -> None:
     ],
 )
 def test_changed_fields(old: object, new: object, told: list[str]) -> None:
-    """A difference is told where it is, once, and as high as all below it differs."""
+    """A difference is at its place, once, at the highest level that differs as a whole."""
     assert list(paths(difference(to_node(old, SETS), to_node(new, SETS)))) == told
 
 
@@ -81,7 +81,7 @@ def test_changed_fields(old: object, new: object, told: list[str]) -> None:
     ],
 )
 def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
-    """What one set has left when another has spoken of some of it."""
+    """The result has no field related to the other set."""
     assert minus(one, other) == left
 
 
@@ -90,8 +90,8 @@ def test_items_are_added_to_a_set_in_order() -> None:
     assert to_tree(merge(to_node({"a": [3, 1]}, SETS), to_node({"a": [1, 2]}, SETS))) == {"a": [3, 1, 2]}
 
 
-def test_an_object_that_loses_all_goes() -> None:
-    """Taking the last field of an object takes the object; one that was empty stays."""
+def test_an_object_that_loses_all_members_is_removed() -> None:
+    """An object that was empty before is kept."""
     node = to_node({"b": {"c": {"x": 1}}, "c": {}})
     assert to_tree(without(node, {"f:b": {"f:c": {"f:x": {}}}}) or to_node(None)) == {"c": {}}
 
@@ -112,15 +112,15 @@ def test_nothing_changed_means_equal(old: object, new: object) -> None:
 
 
 @given(TREES, TREES)
-def test_merging_is_done_at_once(live: object, config: object) -> None:
-    """What was merged once holds what was merged in, and a second time changes nothing."""
+def test_merging_is_idempotent(live: object, config: object) -> None:
+    """The result has the merged values, and a second merge changes nothing."""
     base, wanted = to_node(live, SETS), to_node(config, SETS)
     once = merge(base, wanted)
     assert difference(once, merge(once, wanted)) == {}
 
 
 @given(TREES, TREES)
-def test_sets_of_one_tree_reckon_like_sets(tree: object, other: object) -> None:
+def test_sets_of_one_tree_behave_like_sets_of_paths(tree: object, other: object) -> None:
     """Leaves of one tree behave as a set of paths does."""
     node = to_node(tree, SETS)
     every = leaves(node)

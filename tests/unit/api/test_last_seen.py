@@ -1,4 +1,4 @@
-"""When somebody was last seen, in words."""
+"""The time since a user was last seen, as text."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +26,7 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
     ],
 )
 def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, said: str) -> None:
-    """A clock that runs ahead makes nobody older than now."""
+    """A time in the future is less than a minute ago."""
     assert age(NOW - ago, NOW) == said
 
 

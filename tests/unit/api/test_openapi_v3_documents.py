@@ -1,4 +1,4 @@
-"""The documents that Kubernetes clients read: what is told of a kind that nobody has heard of, and that all of them are OpenAPI 3.0."""
+"""OpenAPI documents for Kubernetes clients: those of a made-up kind, and OpenAPI 3.0 for all."""
 
 from typing import Any, cast
 
@@ -29,7 +29,7 @@ ITEM = f"{COLLECTION}/{{name}}"
 
 
 class Part(Shape):
-    """What gadgets are made of."""
+    """A part of a gadget."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -87,7 +87,7 @@ def described() -> Any:
 
 @pytest.mark.parametrize(("group", "version"), SERVED, ids="/".join)
 def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
-    """The words of later versions, which Kubernetes' readers stumble over, do not occur; no reference stands beside anything."""
+    """Keywords of later versions, which Kubernetes' parsers reject, do not occur; references have no siblings."""
     whole = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
     assert list(OpenAPIV30SpecValidator(whole).iter_errors()) == []
     assert whole["openapi"] == "3.0.0"
@@ -218,8 +218,8 @@ def test_operations_name_their_actions() -> None:
     }
 
 
-def test_kubectl_is_not_told_of_strategic_merge() -> None:
-    """It would send directives for the merging of lists then; without, its apply sends a merge patch."""
+def test_strategic_merge_is_hidden_from_kubectl() -> None:
+    """With it, kubectl would send directives to merge lists; without it, its apply sends a merge patch."""
     patch = document_of(GADGET)["paths"][ITEM]["patch"]
     assert set(patch["requestBody"]["content"]) == {
         "application/json-patch+json",

@@ -131,14 +131,14 @@ def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
     ],
     ids=str,
 )
-def test_what_is_no_json_patch_is_told_so(operations: Any) -> None:
-    """Which operation, and what it lacks."""
+def test_invalid_json_patches_are_refused(operations: Any) -> None:
+    """The message names the operation and what it lacks."""
     with pytest.raises(BadRequest):
         json_patch({"a": 1}, operations)
 
 
-def test_a_test_tells_long_numbers_apart() -> None:
-    """By their value, beyond what a float can hold."""
+def test_a_test_compares_long_numbers_exactly() -> None:
+    """They are compared by value, beyond the precision of floats."""
     tree = read_json('{"a":12345678901234567890}')
     operations = read_json('[{"op":"test","path":"/a","value":12345678901234567891}]')
     with pytest.raises(Invalid):
@@ -167,7 +167,7 @@ def test_a_small_patch_makes_no_large_object() -> None:
     ids=["add and remove", "move out and in", "move into what comes to its place"],
 )
 def test_a_small_patch_is_not_much_work(pair: Any) -> None:
-    """Whatever comes or goes at the head of a list moves all of it: there is a limit to how often, for the longer lists."""
+    """Operations at the head of a list move all its items, so their number is limited for long lists."""
     size = 100_000
     tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
     pairs = MOST_SHIFTED // size // 2
@@ -177,7 +177,7 @@ def test_a_small_patch_is_not_much_work(pair: Any) -> None:
 
 
 def test_the_end_of_a_long_list_is_near() -> None:
-    """What is appended moves nothing."""
+    """Appending moves no items."""
     tree: dict[str, Any] = {"l": [0] * 100_000}
     assert len(json_patch(tree, [{"op": "add", "path": "/l/-", "value": 0}] * MOST_OPERATIONS)["l"]) == 100_000 + MOST_OPERATIONS
 
@@ -214,6 +214,6 @@ def test_any_patch_is_applied_or_refused(tree: Any, operations: Any) -> None:
 
 @given(TREES, TREES)
 def test_a_merge_patch_applied_twice_is_applied_once(tree: Any, patch: Any) -> None:
-    """What it sets is set, what it removes is gone."""
+    """A second time sets and removes the same members."""
     once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
     assert merge_patch(copy.deepcopy(once), patch) == once

@@ -32,7 +32,7 @@ _LABELS = [
 
 @pytest.mark.parametrize(("text", "requirements"), _LABELS, ids=[text for text, _ in _LABELS])
 def test_label_selectors_read_as_kubernetes_reads_them(text: str, requirements: tuple[Requirement, ...]) -> None:
-    """Every form of a requirement, and where blanks and empty values may stand."""
+    """Every form of a requirement is read, with blanks and empty values where they are allowed."""
     assert parse_selection(text, "", "default") == Selection(requirements)
 
 
@@ -97,7 +97,7 @@ def test_field_selectors_name_objects_and_namespaces(text: str, wanted: Selectio
     ],
 )
 def test_fields_that_exclude_one_another_select_nothing(text: str) -> None:
-    """Such a selection is no fault of the request, and nothing is in it."""
+    """Such a selection is valid and empty."""
     selection = parse_selection("", text, "default")
     assert selection.is_empty
     assert not matches(selection, {}, "a")
@@ -128,7 +128,7 @@ def test_another_field_is_refused_naming_those_there_are(text: str, position: in
 
 
 def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
-    """They are no labels of objects; whatever else is required stays."""
+    """They are not labels of objects; other requirements are kept."""
     number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
     assert (number.number, number.labels) == (17, (Requirement("a", IN, ("b",)),))
     assert parse_selection("grafana.app/get-history=true", "metadata.name=x", "default") == Selection(name="x", special=SpecialList.HISTORY)
@@ -150,7 +150,7 @@ def test_special_labels_ask_for_a_number_the_history_or_the_trash() -> None:
     ],
 )
 def test_special_labels_are_asked_for_in_one_form_only(text: str) -> None:
-    """What would mean something else than it says is refused."""
+    """Other forms, whose meaning would differ, are refused."""
     with pytest.raises(BadRequest, match="the labelSelector "):
         parse_selection(text, "", "default")
 

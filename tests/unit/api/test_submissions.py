@@ -1,4 +1,4 @@
-"""What a submitter may send, whichever door it comes through."""
+"""Submissions of jobs and evaluations, by HTTP and by the queue."""
 
 import json
 import re
@@ -125,7 +125,7 @@ def test_a_fault_is_named_by_its_field(value: Any, field: str, text: str) -> Non
 
 
 def test_a_list_is_checked_whole() -> None:
-    """Every bad item of a list is told, by its place, unknown fields too; good ones do not help."""
+    """Every faulty item is reported by its index, including unknown fields; valid items do not help."""
     with pytest.raises(Invalid) as caught:
         submit([SYNC, {"action": "sync", "repository": "r"}, 5, {"repository": "r", "action": "fly"}, {**SYNC, "sink": {}}])
     assert [cause.field for cause in caught.value.causes] == ["[1].sync", "[2]", "[3].action", "[4].sink"]
@@ -138,7 +138,7 @@ def test_a_pull_request_is_named_by_number_branch_or_address() -> None:
 
 
 def test_labels_annotations_and_a_generated_name_are_kept() -> None:
-    """What a whole Job says of itself is read; a bare spec says nothing."""
+    """The metadata of a whole Job is read; a bare spec has none."""
     metadata = {"generateName": "nightly-", "labels": {"ci": "42"}, "annotations": {"why": "because"}}
     read_ = submit({"metadata": metadata, "spec": SYNC}).metadata
     assert (read_.labels, read_.annotations) == ({"ci": "42"}, {"why": "because"})
@@ -158,7 +158,7 @@ def test_metadata_that_cannot_be_kept_is_refused(metadata: dict[str, Any]) -> No
 
 
 def test_a_message_with_unknown_fields_is_refused() -> None:
-    """Of an Evaluation, too: no header of a reply could warn of them."""
+    """So is an Evaluation: a reply has no header to warn in."""
     evaluation = {"kind": "Evaluation", "spec": {"panel": {"type": "t", "targets": []}, "querys": []}, "metadata": {"name": "e"}}
     with pytest.raises(Invalid) as caught:
         read(json.dumps(evaluation).encode(), "default")
@@ -205,7 +205,7 @@ def test_any_json_is_read_or_refused(value: Any) -> None:
 
 @given(st.binary(max_size=64))
 def test_any_bytes_are_read_or_refused(body: bytes) -> None:
-    """The same for what is no JSON."""
+    """Invalid JSON is refused."""
     with suppress(BadRequest, Invalid):
         read(body, "default")
 

@@ -1,4 +1,4 @@
-"""Fields that no object of a kind has, and what is told of them."""
+"""Unknown fields of objects, and their advice."""
 
 from typing import Any
 
@@ -61,8 +61,8 @@ def test_an_unknown_field_comes_with_advice(tree: dict[str, Any], advice: str) -
     assert field.advice == advice
 
 
-def test_not_more_is_told_than_can_be_read() -> None:
-    """Of many unknown fields some are named, in an answer as in its headers."""
+def test_reported_unknown_fields_are_limited() -> None:
+    """Responses and headers name only some of many fields."""
     many = {f"field{number}": 1 for number in range(1000)}
     told = FieldValidation.WARN.warnings_for(of_object(many, FOLDER))
     assert len(told) == 20

@@ -1,4 +1,4 @@
-"""What a repository manages is let go of by an Admin, and is then changed here; its file stays, and is told as a conflict until it goes."""
+"""Releases of managed objects: an Admin releases an object, which is then changed here; syncs report its file as a conflict."""
 
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,8 @@ def marks(found: dict[str, Any]) -> set[str]:
     return {key for key in found["metadata"]["annotations"] if "manage" in key or "source" in key}
 
 
-async def test_an_admin_lets_go_of_an_object(api: Api) -> None:
-    """By a patch that takes away who manages it; then it is changed like any other, and nobody asks its repository."""
+async def test_an_admin_releases_an_object(api: Api) -> None:
+    """A patch removes the manager; afterwards changes do not involve the repository."""
     await managed(api)
     status, found = await patch(api, "merge-patch+json", LETS_GO)
     assert (status, marks(found)) == (200, set()), found
@@ -29,7 +29,8 @@ async def test_an_admin_lets_go_of_an_object(api: Api) -> None:
     assert (status, found["spec"]["title"], marks(found)) == (200, "Ours", set()), found
 
 
-async def test_a_dry_run_lets_go_of_nothing(api: Api) -> None:
+async def test_a_dry_run_releases_nothing(api: Api) -> None:
+    """The manager is kept."""
     await managed(api)
     status, found = await patch(
         api, "json-patch+json", [{"op": "remove", "path": "/metadata/annotations/grafana.app~1managedBy"}], dryRun="All"
@@ -38,8 +39,8 @@ async def test_a_dry_run_lets_go_of_nothing(api: Api) -> None:
     assert marks((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
-async def test_who_may_not_change_repositories_lets_go_of_nothing(api: Api) -> None:
-    """Though they may change the object."""
+async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> None:
+    """The right to change the object does not suffice."""
     await managed(api, "write")
     editor = await api.person("editor", Role.EDITOR)
     status, found = await patch(api, "merge-patch+json", LETS_GO, auth=editor)
@@ -56,8 +57,8 @@ async def test_a_replacement_that_does_not_say_is_no_such_wish(api: Api) -> None
     assert marks((await api("GET", f"{DASHBOARDS}/d"))[1]) == before
 
 
-async def test_nobody_else_is_named_in_the_place_of_a_repository(api: Api) -> None:
-    """It is let go of first."""
+async def test_a_managed_object_gets_no_other_manager(api: Api) -> None:
+    """It has to be released first."""
     await managed(api, "write")
     for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
         status, found = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
@@ -65,14 +66,15 @@ async def test_nobody_else_is_named_in_the_place_of_a_repository(api: Api) -> No
         assert (status, found["message"]) == (403, told), found
 
 
-async def test_a_folder_goes_with_its_directory_only(api: Api) -> None:
+async def test_a_folder_is_not_released_alone(api: Api) -> None:
+    """It is deleted with its directory."""
     await managed(api, "write")
     folder = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f"
     assert (await patch(api, "merge-patch+json", LETS_GO, path=folder))[0] == 403
 
 
-async def test_the_next_sync_tells_of_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
-    """Also of the commit that was synced before: the object is not taken back, and stays when its file goes."""
+async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
+    """It does so for a synced commit, too; the object is not taken back and survives the delete of its file."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     team = await make(git_api, tmp_path / "team", work, git_server.url("team.git"))

@@ -1,4 +1,4 @@
-"""The classic API's doors to dashboards and folders."""
+"""The classic API of dashboards and folders."""
 
 import asyncio
 from typing import Any
@@ -76,7 +76,7 @@ async def test_a_save_replaces_only_the_version_it_names(api: Api) -> None:
 
 
 async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
-    """Of fourteen characters; null and the empty text are as missing."""
+    """The uid has fourteen characters; null and an empty text count as missing."""
     status, answer = await api("POST", "/api/dashboards/db", {"dashboard": {"id": None, "uid": "", "title": "A"}})
     assert (status, len(answer["uid"]), answer["folderUid"]) == (200, 14, "")
 
@@ -117,8 +117,8 @@ async def test_the_folder_of_a_save_is_the_first_that_is_named(api: Api) -> None
     assert second["uid"] == "f2"
 
 
-async def test_the_same_again_is_no_new_version(api: Api) -> None:
-    """Nor an event. Numbers are the same by value, keys in any order."""
+async def test_an_equal_save_makes_no_version(api: Api) -> None:
+    """It makes no audit event either. Numbers are compared by value, keys in any order."""
     for data in ('{"uid":"abc","title":"A","n":1.10,"m":{"a":1,"b":2}}', '{"title":"A","m":{"b":2,"a":1e0},"uid":"abc","n":1.1}'):
         status, answer = await api("POST", "/api/dashboards/db", data=f'{{"overwrite":true,"dashboard":{data}}}')
         assert (status, answer["status"], answer["version"]) == (200, "success", 1)
@@ -126,8 +126,8 @@ async def test_the_same_again_is_no_new_version(api: Api) -> None:
     assert await api.sql("select count(*) from resource_history") == 1
 
 
-async def test_of_saves_that_meet_one_wins(api: Api) -> None:
-    """Of those that mean the same version, and of those that make the same dashboard."""
+async def test_one_of_concurrent_saves_wins(api: Api) -> None:
+    """This holds for saves of one version and for saves that create the same dashboard."""
     for version, expected in ((None, 1), (1, 2)):
         bodies = [{"dashboard": {"uid": "abc", "title": f"{version} {index}", "version": version}} for index in range(6)]
         answers = await asyncio.gather(*(api("POST", "/api/dashboards/db", body) for body in bodies))
@@ -136,7 +136,7 @@ async def test_of_saves_that_meet_one_wins(api: Api) -> None:
 
 
 async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
-    """By the folder and on the dashboard itself; what a caller may do is told."""
+    """Rules of the folder and of the dashboard count; the response has the caller's rights."""
     await folder(api, "f1", "F")
     await saved(api, "abc", "A", folder="f1")
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
@@ -200,7 +200,7 @@ async def test_what_cannot_be_saved_is_refused(api: Api, body: Any, status: int,
 
 
 async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
-    """A taken uid is 412; a folder lies in another one, and goes with it."""
+    """A used uid is 412; a folder inside another one is deleted with it."""
     made = await folder(api, "f1", "Test drive")
     assert (made["uid"], made["url"], made["version"], made["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, made)
@@ -253,8 +253,8 @@ async def test_roles_decide_what_is_found_and_changed(api: Api) -> None:
     assert (await api("GET", "/api/dashboards/uid/d1", auth=elsewhere))[0] == 404
 
 
-async def test_what_a_repository_manages_is_not_changed_here(api: Api) -> None:
-    """It is changed in its files. What a repository or a file provisions is told, and what other tools manage is not."""
+async def test_managed_objects_are_not_changed_here(api: Api) -> None:
+    """They are changed in their files. Responses mark what a repository or a file provisions, not what other tools manage."""
     await saved(api, "d1", "A")
     marks = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:
@@ -282,7 +282,7 @@ async def test_the_quota_of_dashboards_holds_here_too(api: Api) -> None:
 
 
 async def test_each_change_is_on_record(api: Api) -> None:
-    """Under the name of the door's own verb, with the object."""
+    """The audit has an event with the name of the classic operation and the object."""
     await folder(api, "f1", "F")
     await saved(api, "d1", "A")
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})

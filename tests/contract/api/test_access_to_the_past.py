@@ -1,4 +1,4 @@
-"""What was is not shown by the rules of today: the rules of then went with the objects."""
+"""Access rules of today do not reveal the past: the rules of that time were deleted with their objects."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -25,7 +25,7 @@ async def hide(api: Api, place: str) -> None:
 
 
 async def hidden(api: Api) -> str:
-    """A root dashboard and a root folder that only Admins see, with a folder and dashboards in it; answers the version that they are at."""
+    """Create a dashboard and a folder with content that only Admins see, and return their version."""
     await create(api, dashboard("secret", title="Secret top"))
     await create(api, folder("closed"), FOLDERS)
     await create(api, folder("inner", "closed"), FOLDERS)
@@ -55,7 +55,7 @@ async def remove_the_collection(api: Api) -> None:
 
 
 async def replace_the_folder(api: Api) -> None:
-    """By one of the same name, which everybody sees."""
+    """Replace the folder by a visible one of the same name."""
     await remove_the_folder(api)
     editor = await api.person("editor", Role.EDITOR)
     status, made = await api("POST", FOLDERS, folder("closed"), auth=editor)
@@ -69,7 +69,7 @@ async def move_out(api: Api) -> None:
 
 
 async def open_it(api: Api) -> None:
-    """After a dashboard in it went, which nobody was to see."""
+    """Delete a hidden dashboard in the folder, then make the folder visible."""
     assert (await api("DELETE", f"{DASHBOARDS}/inside"))[0] == 200
     assert (await api("POST", "/api/folders/closed/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
 
@@ -79,8 +79,8 @@ CHANGES = [remove_the_dashboard, remove_the_folder, remove_all, remove_the_colle
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("path", [DASHBOARDS, FOLDERS], ids=["dashboards", "folders"])
-async def test_what_was_hidden_stays_so(api: Api, change: Change, path: str) -> None:
-    """Whichever version a caller who is bound by rules names: 410, and a list that goes on shows what there is. Admins see what was."""
+async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Change, path: str) -> None:
+    """Callers bound by rules get 410 for any older version, and a continued list shows current objects. Admins see the past."""
     viewer = await api.person("viewer", Role.VIEWER)
     begun = await hidden(api)
     async with watching(api, path, auth=viewer, resourceVersion=begun) as live:
@@ -106,7 +106,7 @@ async def test_what_was_hidden_stays_so(api: Api, change: Change, path: str) -> 
 
 
 def is_fine(change: Change, listed: Any) -> bool:
-    """Whether nothing is told but what everybody may see by now."""
+    """Return whether the response has only objects that all users may see now."""
     opened: dict[Change, set[str]] = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}
     return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
 
