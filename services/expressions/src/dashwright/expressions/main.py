@@ -8,21 +8,19 @@ from functools import partial
 
 import structlog
 
-from dashwright.common import process
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Unavailable
 from dashwright.common.jobs.routing import EVALUATE
-from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.signing import Signer
-from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require, secret_keys
+from dashwright.common.settings import Settings, secret_keys
 from dashwright.common.work.consumer import JobConsumer
+from dashwright.common.worker_process import run_worker
 from dashwright.expressions.consumer import QueryConsumer, query_settings
 from dashwright.expressions.jobs import EvaluationRunner
 from dashwright.expressions.pictures.consumer import PictureConsumer
@@ -105,42 +103,6 @@ class ExpressionsWorker:
             log.warning("sql_not_ready", reason=error.message)
 
 
-async def serve(settings: Settings) -> None:
-    """Run one worker process until a signal stops it."""
-    url = require(settings.database_url, "DATABASE_URL")
-    secret_keys(settings)
-    stopped = process.stop_signal()
-    broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
-    database = await process.start_with_retries(
-        "database",
-        lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
-        stopped,
-        seconds=settings.start_seconds,
-    )
-    probes = Probes()
-    probes.add("database", database.check)
-    probes.add("broker", broker.check)
-    probe_server = ProbeServer(probes)
-    try:
-        await process.start_with_retries("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
-        await process.start_with_retries("broker", broker.start, stopped, seconds=settings.start_seconds)
-        worker = ExpressionsWorker(settings, database, broker, Clock())
-        try:
-            await worker.start()
-            with listening_at("PROBE", settings.probe_host, settings.probe_port):
-                await probe_server.start(settings.probe_host, settings.probe_port)
-            # All objects that exist now live as long as the process: full collections skip them and stall no query.
-            gc.freeze()
-            log.info("serving")
-            await stopped.wait()
-        finally:
-            await worker.stop()
-            await probe_server.stop()
-    finally:
-        await broker.close()
-        await database.close()
-
-
 def main() -> None:
     """Run the worker and exit with its status."""
-    sys.exit(process.run(SERVICE, serve))
+    sys.exit(run_worker(SERVICE, ExpressionsWorker))

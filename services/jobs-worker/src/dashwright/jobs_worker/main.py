@@ -1,7 +1,6 @@
 """The composition of the jobs worker: every part is constructed here explicitly, and started and stopped in order."""
 
 import asyncio
-import gc
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,24 +9,22 @@ from functools import partial
 
 import structlog
 
-from dashwright.common import process
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.rpc import RpcServer
 from dashwright.common.messaging.signing import Signer
 from dashwright.common.models.provisioning import Action
-from dashwright.common.observability.probes import Probes, ProbeServer
 from dashwright.common.reach import Reach
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import Settings, listening_at, require, secret_keys
+from dashwright.common.settings import Settings, secret_keys
 from dashwright.common.stores import jobs
 from dashwright.common.work.consumer import JobConsumer, Runner
+from dashwright.common.worker_process import run_worker
 from dashwright.jobs_worker.actions.export import Bounds
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
@@ -231,42 +228,6 @@ def _export_runner(settings: Settings, database: Database, checkouts: Repository
     return RepositoryRunner(database, ExportRunner(checkouts=checkouts, open_exports=open_exports, open_spool=FileSpool, bounds=bounds).run)
 
 
-async def serve(settings: Settings) -> None:
-    """One worker process, until a signal stops it."""
-    url = require(settings.database_url, "DATABASE_URL")
-    secret_keys(settings)
-    stopped = process.stop_signal()
-    broker = AmqpBroker(require(settings.amqp_url, "AMQP_URL"), connect_timeout=settings.start_seconds)
-    database = await process.start_with_retries(
-        "database",
-        lambda: Database.open(url, application_name=SERVICE, max_size=settings.database_pool_size),
-        stopped,
-        seconds=settings.start_seconds,
-    )
-    probes = Probes()
-    probes.add("database", database.check)
-    probes.add("broker", broker.check)
-    probe_server = ProbeServer(probes)
-    try:
-        await process.start_with_retries("schema", lambda: process.require_schema(url), stopped, seconds=settings.start_seconds)
-        await process.start_with_retries("broker", broker.start, stopped, seconds=settings.start_seconds)
-        worker = JobsWorker(settings, database, broker, Clock())
-        try:
-            await worker.start()
-            with listening_at("PROBE", settings.probe_host, settings.probe_port):
-                await probe_server.start(settings.probe_host, settings.probe_port)
-            # Objects of the start-up live as long as the process: full collections, which block everything, can skip them.
-            gc.freeze()
-            log.info("serving")
-            await stopped.wait()
-        finally:
-            await worker.stop()
-            await probe_server.stop()
-    finally:
-        await broker.close()
-        await database.close()
-
-
 def main() -> None:
     """Run the jobs worker until a signal stops it."""
-    sys.exit(process.run(SERVICE, serve))
+    sys.exit(run_worker(SERVICE, JobsWorker))
