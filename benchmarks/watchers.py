@@ -49,10 +49,12 @@ class WatchConnection(asyncio.Protocol):
         self.begun = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Send the request."""
         self._transport = cast("asyncio.WriteTransport", transport)
         self._transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
+        """Check the response's head, then record the time of each event."""
         if not self.begun and not data.startswith(b"HTTP/1.1 200"):
             self.received.set_exception(AssertionError(data.decode()))
         self.begun = True
@@ -60,6 +62,7 @@ class WatchConnection(asyncio.Protocol):
             self.received.set_result(time.perf_counter())
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Fail the expected event."""
         if not self.received.done():
             self.received.set_exception(exc or ConnectionResetError("the watch ended"))
 
