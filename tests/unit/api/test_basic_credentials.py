@@ -1,4 +1,4 @@
-"""Basic credentials: who gets in, what is remembered and for how long, and what a flood of them costs."""
+"""Basic credentials: accepted and refused logins, what is cached and for how long, and the cost of a flood."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
 class Time:
-    """A clock that moves when told."""
+    """A clock that a test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -106,7 +106,7 @@ async def refuse(authenticator: BasicAuthenticator, login: str, password: str, a
 async def test_every_wrong_credential_is_refused_with_the_same_words(
     authenticator: BasicAuthenticator, accounts: Accounts, authorization: str
 ) -> None:
-    """Nobody learns whether a login exists, is disabled or has no password."""
+    """The response does not reveal if a login exists, is disabled or has no password."""
     accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
     accounts.disabled.add("locked")
     with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
@@ -115,7 +115,7 @@ async def test_every_wrong_credential_is_refused_with_the_same_words(
 
 
 async def test_every_refusal_costs_one_verification(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
-    """Unknown, wrong, disabled, without a password, throttled: the time of an answer tells nothing."""
+    """Unknown, wrong, disabled, without password, throttled: the response time reveals nothing."""
     accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
     accounts.disabled.add("locked")
     for number, (login, password) in enumerate(
@@ -152,8 +152,8 @@ async def test_a_disabled_account_is_out(authenticator: BasicAuthenticator, acco
     await refuse(authenticator, "ann", "pw")
 
 
-async def test_only_a_member_is_let_into_an_organization(authenticator: BasicAuthenticator) -> None:
-    """A right password in a foreign organization is told so, and only a right one."""
+async def test_only_members_are_accepted_in_an_organization(authenticator: BasicAuthenticator) -> None:
+    """A correct password in a foreign organization gets its own error; a wrong one does not."""
     assert [await ask(authenticator, "ann", "pw", org) for org in (None, 2, 1)] == ["Admin", "Editor", "Admin"]
     for password, message_id in (("pw", NOT_A_MEMBER), ("wrong", "password-auth.failed")):
         with pytest.raises(Unauthorized) as refusal:
@@ -162,12 +162,12 @@ async def test_only_a_member_is_let_into_an_organization(authenticator: BasicAut
 
 
 async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: Counted) -> None:
-    """A burst of them is no flood."""
+    """A burst of requests with one credential is not a flood."""
     roles = await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(50)))
     assert (set(roles), len(counted.verifications)) == ({"Admin"}, 1)
 
 
-async def test_guessing_locks_out_who_guesses_and_nobody_else(authenticator: BasicAuthenticator, counted: Counted) -> None:
+async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicAuthenticator, counted: Counted) -> None:
     """After three failures even the right password is refused there; elsewhere its owner gets in, and so does another login there."""
     for password in ("a", "b", "c", "pw"):
         await refuse(authenticator, "ann", password)
@@ -176,8 +176,8 @@ async def test_guessing_locks_out_who_guesses_and_nobody_else(authenticator: Bas
     await refuse(authenticator, "ann", "other")
 
 
-async def test_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
-    """Behind one address with somebody who guesses at their login, they go on working."""
+async def test_a_user_who_logged_in_lately_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
+    """The user can still log in at an address from which another client guesses at their login."""
     assert await ask(authenticator, "ann", "pw") == "Admin"
     for password in ("a", "b", "c", "d"):
         await refuse(authenticator, "ann", password)
@@ -195,14 +195,14 @@ async def test_a_login_in_use_elsewhere_cannot_be_guessed_at_without_end(
     assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
 
 
-async def test_guesses_made_at_once_are_counted_as_they_come(authenticator: BasicAuthenticator) -> None:
+async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: BasicAuthenticator) -> None:
     """No more are checked than one after the other: the right one, if it comes late, is refused with the rest."""
     guesses = [*(f"wrong {number}" for number in range(5)), "pw"]
     outcomes = await asyncio.gather(*(ask(authenticator, "ann", password) for password in guesses), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unauthorized] * len(guesses)
 
 
-async def test_one_credential_at_many_requests_at_once_is_one_attempt(authenticator: BasicAuthenticator) -> None:
+async def test_concurrent_requests_with_one_credential_are_one_attempt(authenticator: BasicAuthenticator) -> None:
     """A client that opens many connections is not taken for one who guesses."""
     assert await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
 
@@ -210,7 +210,7 @@ async def test_one_credential_at_many_requests_at_once_is_one_attempt(authentica
 async def test_failures_by_login_and_by_mail_are_of_one_account(
     authenticator: BasicAuthenticator, accounts: Accounts, throttle: LoginThrottle
 ) -> None:
-    """Another name for the same account is no new start."""
+    """Another name for the same account does not start a new count."""
     accounts.aliases["ann@example.org"] = "ann"
     for name in ("ann", "ann@example.org", "ann"):
         await refuse(authenticator, name, "wrong")
@@ -238,7 +238,7 @@ async def test_an_address_with_failures_waits_behind_the_others(authenticator: B
 async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted
 ) -> None:
-    """Once, also when many log in at once; a wrong password replaces nothing."""
+    """The hash is replaced once, also by many concurrent logins; a wrong password replaces nothing."""
     imported = key_material.stored("old secret", "salt")
     accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
     await refuse(authenticator, "ann", "pw")
@@ -253,7 +253,7 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     assert (len(counted.verifications), accounts.hashes["ann"]) == (before, replaced)
 
 
-async def test_a_hash_that_cannot_be_replaced_lets_in_all_the_same(
+async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
     authenticator: BasicAuthenticator, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The next login tries again."""
@@ -273,10 +273,10 @@ async def tokens() -> AsyncIterator[BearerAuthenticator]:
     hashes.close()
 
 
-async def test_a_token_may_stand_where_a_password_does(
+async def test_a_token_may_replace_a_password(
     accounts: Accounts, counted: Counted, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
-    """Behind the login api_key, also where passwords are not taken at all; then nothing tells whether one would fit."""
+    """The login api_key takes a token, also if passwords are disabled; then no response reveals if a password would match."""
     for is_open in (True, False):
         authenticator = BasicAuthenticator(accounts, counted, throttle, tokens=tokens, is_open=is_open)
         with pytest.raises(Unauthorized) as refusal:
@@ -298,14 +298,14 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
     assert "hunter2" not in str(lines)
 
 
-async def test_no_password_is_kept(authenticator: BasicAuthenticator) -> None:
-    """What the authenticator remembers is keyed by a digest that only this process can make."""
+async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
+    """Cache keys are digests that only this process can compute."""
     await ask(authenticator, "ann", "pw")
     assert [len(key) for key in authenticator._verified._entries] == [16]
 
 
-async def test_only_so_many_passwords_are_checked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond the bound a caller is told to come back; the places are free again afterwards."""
+async def test_concurrent_password_checks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above the bound a caller is asked to retry; the places are free again afterwards."""
     release = threading.Event()
     monkeypatch.setattr(password_hashes, "_verify", lambda *_: release.wait(5))
     bounded = Passwords(threads=1, waiting=2)
@@ -320,7 +320,7 @@ async def test_only_so_many_passwords_are_checked_at_once(monkeypatch: pytest.Mo
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), max_size=40))
-def test_a_memory_holds_what_is_fresh_and_never_more_than_its_size(steps: list[tuple[int, int]]) -> None:
+def test_a_ttl_cache_holds_fresh_values_up_to_its_size(steps: list[tuple[int, int]]) -> None:
     """Against a plain dict with times: nothing stale is given, nothing fresh among the newest is lost, the bound holds."""
     time = Time()
     memory: TtlCache[int, float] = TtlCache(3, 5.0, time)
@@ -335,6 +335,6 @@ def test_a_memory_holds_what_is_fresh_and_never_more_than_its_size(steps: list[t
         assert {known: memory.get(known) for known in written} == {known: fresh.get(known) for known in written}
 
 
-async def test_nobody_has_no_password(passwords: Passwords) -> None:
-    """The stand-in for a missing account is beaten by no password, not even its own."""
+async def test_a_missing_account_has_no_password(passwords: Passwords) -> None:
+    """No password matches the dummy hash of a missing account, not even its own text."""
     assert not await passwords.verify(None, "no account has this password")

@@ -1,4 +1,4 @@
-"""Keys and tokens: who gets in, with which words others are refused, and what a flood of them costs."""
+"""Keys and tokens: accepted and refused credentials, the words of refusals, and the cost of a flood."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -67,8 +67,8 @@ class Counted(KeyHashes):
 
 
 @dataclass
-class Door:
-    """An authenticator and what it stands on."""
+class Setup:
+    """An authenticator and the parts it uses."""
 
     keys: Keys
     hashes: Counted
@@ -103,117 +103,117 @@ class Door:
 
 
 @pytest.fixture
-async def door() -> AsyncIterator[Door]:
+async def setup() -> AsyncIterator[Setup]:
     clock = Now()
     identities = IdentityCache(clock)
     identities.begin()
     keys, hashes, throttle = Keys(), Counted(), LoginThrottle(1)
-    yield Door(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
+    yield Setup(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
     hashes.close()
 
 
 INVALID = ("api-key.invalid", "Invalid API key")
 
 
-async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(door: Door) -> None:
-    """Each comes in as its holder; blanks around it are nobody's fault."""
-    door.put(TOKEN)
-    door.put(LEGACY)
-    assert (await door.ask(TOKEN)).uid == "service-account:9"
-    assert (await door.ask(f" {LEGACY} ", 7)).uid == "api-key:3"
+async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(setup: Setup) -> None:
+    """Each credential identifies its holder; blanks around it are ignored."""
+    setup.put(TOKEN)
+    setup.put(LEGACY)
+    assert (await setup.ask(TOKEN)).uid == "service-account:9"
+    assert (await setup.ask(f" {LEGACY} ", 7)).uid == "api-key:3"
 
 
-async def test_what_is_no_credential_costs_nothing(door: Door) -> None:
+async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
     """Neither a hash nor a look at the database nor a failure of the address."""
     for text in ("", "invalid", "glsa_x_00000000", "***"):
-        assert await door.refusal(text) == INVALID
-    assert (door.hashes.computed, door.keys.lookups, door.throttle.suspects("192.0.2.1")) == (0, [], False)
+        assert await setup.refusal(text) == INVALID
+    assert (setup.hashes.computed, setup.keys.lookups, setup.throttle.suspects("192.0.2.1")) == (0, [], False)
 
 
-async def test_unknown_and_wrong_credentials_are_refused_alike(door: Door) -> None:
+async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> None:
     """Unknown token, unknown legacy key, right name with another secret: the same words after one hash each."""
-    door.put(LEGACY)
+    setup.put(LEGACY)
     wrong = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
     unknown = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
     for number, text in enumerate((TOKEN, wrong, unknown), start=1):
-        assert await door.refusal(text) == INVALID
-        assert door.hashes.computed == number
+        assert await setup.refusal(text) == INVALID
+        assert setup.hashes.computed == number
 
 
-async def test_refusals_come_in_their_order(door: Door) -> None:
-    """Expired, revoked, of another organization, disabled: the first that holds is told, and only to who has the secret."""
-    door.put(TOKEN, is_revoked=True, is_disabled=True)
-    door.expire(at=1000)
-    assert await door.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
-    door.expire(at=1001)
-    assert await door.refusal(TOKEN, 2) == ("api-key.revoked", "Revoked API key")
-    door.put(TOKEN, is_disabled=True)
+async def test_refusals_come_in_their_order(setup: Setup) -> None:
+    """Expired, revoked, of another organization, disabled: the first that applies is reported, and only to a client with the secret."""
+    setup.put(TOKEN, is_revoked=True, is_disabled=True)
+    setup.expire(at=1000)
+    assert await setup.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
+    setup.expire(at=1001)
+    assert await setup.refusal(TOKEN, 2) == ("api-key.revoked", "Revoked API key")
+    setup.put(TOKEN, is_disabled=True)
     mismatch = ("api-key.organization-mismatch", "API key does not belong to the requested organization")
-    assert await door.refusal(TOKEN, 2) == mismatch
+    assert await setup.refusal(TOKEN, 2) == mismatch
     disabled = ("service-account.disabled", "The service account of this token is disabled")
-    assert await door.refusal(TOKEN, 1) == disabled
-    assert await door.refusal(TOKEN) == disabled
-    door.put(TOKEN)
-    assert (await door.ask(TOKEN, 1)).key_id == 4
+    assert await setup.refusal(TOKEN, 1) == disabled
+    assert await setup.refusal(TOKEN) == disabled
+    setup.put(TOKEN)
+    assert (await setup.ask(TOKEN, 1)).key_id == 4
 
 
-async def test_a_token_that_was_found_is_hashed_once(door: Door) -> None:
+async def test_a_token_that_was_found_is_hashed_once(setup: Setup) -> None:
     """Its row is read each time, so that a change shows; its hash cannot change."""
-    door.put(TOKEN)
+    setup.put(TOKEN)
     for _ in range(3):
-        await door.ask(TOKEN)
-    assert (door.hashes.computed, len(door.keys.lookups)) == (1, 3)
-    door.put(TOKEN, is_revoked=True)
-    assert (await door.refusal(TOKEN))[0] == "api-key.revoked"
+        await setup.ask(TOKEN)
+    assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 3)
+    setup.put(TOKEN, is_revoked=True)
+    assert (await setup.refusal(TOKEN))[0] == "api-key.revoked"
 
 
-async def test_an_unknown_token_is_looked_for_once_until_something_changes(door: Door) -> None:
-    """A client with an old token costs nothing; a token that is made meanwhile gets in at once."""
+async def test_an_unknown_token_is_looked_for_once_until_something_changes(setup: Setup) -> None:
+    """A client with an old token causes no queries; a token that is created then works immediately."""
     for _ in range(3):
-        assert await door.refusal(TOKEN) == INVALID
-    assert (door.hashes.computed, len(door.keys.lookups)) == (1, 1)
-    door.put(TOKEN)
-    door.identities.forget("key:4")
-    assert (await door.ask(TOKEN)).key_id == 4
+        assert await setup.refusal(TOKEN) == INVALID
+    assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 1)
+    setup.put(TOKEN)
+    setup.identities.forget("key:4")
+    assert (await setup.ask(TOKEN)).key_id == 4
 
 
-async def test_nothing_is_held_unknown_while_changes_are_not_heard(door: Door) -> None:
+async def test_unknown_credentials_are_not_cached_without_notifications(setup: Setup) -> None:
     """Without notifications a token that is made elsewhere gets in all the same."""
-    door.identities.suspend()
-    assert await door.refusal(TOKEN) == INVALID
-    door.put(TOKEN)
-    assert (await door.ask(TOKEN)).key_id == 4
+    setup.identities.suspend()
+    assert await setup.refusal(TOKEN) == INVALID
+    setup.put(TOKEN)
+    assert (await setup.ask(TOKEN)).key_id == 4
 
 
-async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(door: Door) -> None:
+async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: Setup) -> None:
     """Ten times the attempts; another address, and a token that was used lately, are not touched."""
-    door.put(TOKEN)
-    await door.ask(TOKEN)
-    before = door.hashes.computed
+    setup.put(TOKEN)
+    await setup.ask(TOKEN)
+    before = setup.hashes.computed
     for _ in range(10):
-        await door.refusal(key_material.new_token())
+        await setup.refusal(key_material.new_token())
     with pytest.raises(TooManyRequests) as refused:
-        await door.ask(key_material.new_token())
-    assert (refused.value.retry_after, door.hashes.computed - before) == (60, 10)
-    assert (await door.ask(TOKEN)).key_id == 4
-    assert await door.refusal(key_material.new_token(), address="192.0.2.2") == INVALID
+        await setup.ask(key_material.new_token())
+    assert (refused.value.retry_after, setup.hashes.computed - before) == (60, 10)
+    assert (await setup.ask(TOKEN)).key_id == 4
+    assert await setup.refusal(key_material.new_token(), address="192.0.2.2") == INVALID
 
 
-async def test_known_tokens_that_are_refused_are_no_flood(door: Door) -> None:
-    """Nobody guesses an expired token: its holder is told so as often as they ask."""
-    door.put(TOKEN)
-    door.expire(at=1)
+async def test_refused_known_tokens_are_not_a_flood(setup: Setup) -> None:
+    """An expired token is not a guess: its holder gets the reason as often as they send it."""
+    setup.put(TOKEN)
+    setup.expire(at=1)
     for _ in range(20):
-        assert (await door.refusal(TOKEN))[0] == "api-key.expired"
-    assert not door.throttle.suspects("192.0.2.1")
+        assert (await setup.refusal(TOKEN))[0] == "api-key.expired"
+    assert not setup.throttle.suspects("192.0.2.1")
 
 
-async def test_no_secret_is_logged(door: Door) -> None:
+async def test_no_secret_is_logged(setup: Setup) -> None:
     """Not of a token that is unknown, nor of one that is refused."""
-    door.put(LEGACY, is_revoked=True)
+    setup.put(LEGACY, is_revoked=True)
     with capture_logs() as lines:
-        await door.refusal(TOKEN)
-        await door.refusal(LEGACY)
+        await setup.refusal(TOKEN)
+        await setup.refusal(LEGACY)
     assert [line["event"] for line in lines] == ["token_unknown", "token_refused"]
     for secret in (TOKEN, TOKEN.split("_")[1], LEGACY, "secret"):
         assert secret not in str(lines)

@@ -1,4 +1,4 @@
-"""Where a caller comes from: only a trusted proxy is believed."""
+"""Addresses of callers: only trusted proxies are believed."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
         (None, ["203.0.113.9"], ""),
     ],
 )
-def test_the_last_that_is_no_trusted_proxy_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
-    """What clients write themselves stands further left and is not believed."""
+def test_the_last_untrusted_address_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
+    """Addresses that a client sends itself are further left, and are not believed."""
     assert Addresses(TRUSTED).of(peer, forwarded) == caller
 
 
 def test_without_trusted_proxies_the_peer_is_the_caller() -> None:
-    """Nobody may choose an address by a header."""
+    """No client can choose its address by a header."""
     assert Addresses().of("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"

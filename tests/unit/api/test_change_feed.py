@@ -1,4 +1,4 @@
-"""What a gateway keeps of the feed, and when it wakes those who watch."""
+"""The change buffer of a gateway, and the waking of watchers."""
 
 import asyncio
 import uuid
@@ -45,12 +45,12 @@ def cursor() -> Cursor:
     st.integers(0, 100),
     st.integers(0, 100),
 )
-def test_a_ring_holds_all_or_says_that_it_does_not(steps: list[int], most: int, version: int, until: int) -> None:
-    """Never a part of what came after a version: it has every change above it, or answers None."""
-    ring, versions = ChangeBuffer(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
+def test_a_buffer_returns_all_changes_or_none(steps: list[int], most: int, version: int, until: int) -> None:
+    """The buffer returns every change above a version, or None if it has dropped some of them."""
+    buffer, versions = ChangeBuffer(changes=most), [sum(steps[: index + 1]) for index in range(len(steps))]
     for each in versions:
-        ring.append(change(each))
-    held = ring.after(version, until=until)
+        buffer.append(change(each))
+    held = buffer.after(version, until=until)
     wanted = [each for each in versions if version < each <= until]
     if held is None:
         assert version < versions[-most - 1]
@@ -58,15 +58,15 @@ def test_a_ring_holds_all_or_says_that_it_does_not(steps: list[int], most: int, 
         assert [each.resource_version for each in held] == wanted
 
 
-def test_a_ring_holds_so_many_bytes() -> None:
+def test_a_buffer_is_bounded_by_bytes() -> None:
     """Large changes push out more of the older ones."""
-    ring = ChangeBuffer(size=10_000)
+    buffer = ChangeBuffer(size=10_000)
     for version in range(1, 6):
-        ring.append(change(version))
-    ring.append(change(6, new=state(size=9_000)))
-    assert (ring.start, ring.after(5, until=6) is not None, ring.after(4, until=6)) == (5, True, None)
-    ring.clear(6)
-    assert ring.after(6, until=6) == []
+        buffer.append(change(version))
+    buffer.append(change(6, new=state(size=9_000)))
+    assert (buffer.start, buffer.after(5, until=6) is not None, buffer.after(4, until=6)) == (5, True, None)
+    buffer.clear(6)
+    assert buffer.after(6, until=6) == []
 
 
 @pytest.mark.parametrize(
@@ -78,14 +78,14 @@ def test_a_ring_holds_so_many_bytes() -> None:
         ("MODIFIED", "out", "in", "ADDED", "in"),
         ("MODIFIED", "in", "out", "DELETED", "in"),
         ("MODIFIED", "out", "out", None, None),
-        # Jobs do not tell what they were.
+        # Changes of jobs have no old state.
         ("MODIFIED", None, "in", "MODIFIED", "in"),
         ("DELETED", None, "in", "DELETED", "in"),
         ("DELETED", None, "out", None, None),
     ],
 )
 def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, shown: str | None) -> None:
-    """What enters a selection is added, what leaves it is deleted as it was, and what stays outside is not told."""
+    """An object that enters the selection is added, one that leaves it is deleted with its old content; others are not reported."""
     event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
     assert (told_as, shown) == ((None, None) if event is None else (event.type, event.state.labels))
 
@@ -123,8 +123,8 @@ async def test_bookmarks_come_each_minute() -> None:
 
 
 @pytest.mark.looptime
-async def test_a_watcher_is_told_when_its_time_is_up_and_broken_off_if_it_stays() -> None:
-    """A client that takes nothing in does not keep its place for ever; one that has gone is not touched."""
+async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
+    """A client that reads nothing does not keep its watch open; a closed watch is not touched."""
     turns, staying, gone = WatchTimers(), cursor(), cursor()
     for each in (staying, gone):
         turns.add(each, seconds=5, bookmarks=False)

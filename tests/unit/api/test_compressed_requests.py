@@ -1,4 +1,4 @@
-"""Bodies sent compressed: what comes out, however they are cut and framed, and that no step of it is much work."""
+"""Compressed request bodies: their content regardless of cuts and frames, and bounded work in each step."""
 
 import gzip
 import random
@@ -57,7 +57,7 @@ def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
 
 @FRAMED
 def test_a_step_takes_little(coding: str, pack: Pack) -> None:
-    """What is packed into next to nothing is not unpacked all at once either."""
+    """Highly compressed data is not decompressed in one step either."""
     packed = pack(b"") * (MOST_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
     assert len(list(Unpacker(coding).unpack(packed))) >= 300_000 // TAKEN
 
@@ -87,7 +87,7 @@ def test_what_is_in_no_coding_is_refused(coding: str, pack: Pack) -> None:
             list(Unpacker(coding).unpack(packed))
 
 
-def test_a_frame_that_wants_much_memory_is_refused() -> None:
+def test_a_frame_that_needs_much_memory_is_refused() -> None:
     """A window of 64 MiB would be set aside for a few bytes."""
     parameters = {int(zstd.CompressionParameter.window_log): 26, int(zstd.CompressionParameter.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=parameters)

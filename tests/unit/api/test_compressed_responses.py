@@ -1,4 +1,4 @@
-"""Answers in the coding that a client likes best: which one it is, what is left as it is, and that nothing is lost."""
+"""Compressed responses: the preferred coding, the responses that are left as they are, and complete content."""
 
 import zlib
 from collections.abc import AsyncIterator
@@ -53,8 +53,8 @@ async def pieces() -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
-async def test_what_is_compressed_is_the_whole_body(serve: Serve, coding: str, *, is_streamed: bool) -> None:
-    """At once or in pieces; caches learn that it depends on the request."""
+async def test_the_whole_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
+    """The body is complete, whole or in pieces; caches learn that it depends on the request."""
     answer = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
     client = (await serve(route(answer))).client
     async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
@@ -74,8 +74,8 @@ async def test_what_is_compressed_is_the_whole_body(serve: Serve, coding: str, *
     ],
     ids=["not to be compressed", "short", "no common coding", "empty"],
 )
-async def test_other_answers_stay_as_they_are(serve: Serve, answer: Response, accept: str, *, varies: bool) -> None:
-    """Those that gain nothing, and those that may not."""
+async def test_other_responses_are_unchanged(serve: Serve, answer: Response, accept: str, *, varies: bool) -> None:
+    """Small responses and those that may not be compressed are unchanged."""
     client = (await serve(route(answer))).client
     async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as response:
         assert await response.read() == answer.body
@@ -84,7 +84,7 @@ async def test_other_answers_stay_as_they_are(serve: Serve, answer: Response, ac
 
 
 async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> None:
-    """A client that goes away ends what feeds the answer; what breaks it breaks the connection off."""
+    """A lost client closes the source; a failure of the source aborts the connection."""
     closed = []
 
     async def broken() -> AsyncIterator[bytes]:

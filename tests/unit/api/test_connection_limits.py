@@ -1,4 +1,4 @@
-"""How many connections an address holds, and for how long without a request."""
+"""Limits on the connections of an address, and on their time without a request."""
 
 import asyncio
 import ipaddress
@@ -34,7 +34,7 @@ def test_an_address_has_so_many_connections_without_a_request() -> None:
 
 
 async def test_a_connection_without_a_whole_head_ends(serve: Serve) -> None:
-    """One that sends its request in time stays open for others."""
+    """A connection that sends its request in time is kept open for others."""
     gateway = await serve([], Limits(head_seconds=0.1, drain_seconds=1))
     unfinished, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     finished, other = await asyncio.open_connection("127.0.0.1", gateway.port)

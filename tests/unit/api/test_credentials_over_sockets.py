@@ -1,4 +1,4 @@
-"""Credentials as requests carry them: what reaches the authenticator, and whose address is counted."""
+"""Credentials of requests: what the authenticator receives, and the address that counts."""
 
 from dataclasses import dataclass, field
 
@@ -17,7 +17,7 @@ from dashwright.common.settings import load
 
 @dataclass
 class Recorder:
-    """Lets everybody in and keeps what they came with."""
+    """An authenticator that accepts every caller and records their credentials."""
 
     seen: list[Credentials] = field(default_factory=list)
 
@@ -36,8 +36,8 @@ async def address(call: Call) -> Response:
 ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
 
 
-async def test_two_credentials_are_none() -> None:
-    """Nobody can tell which one a proxy before us has checked."""
+async def test_two_credentials_are_refused() -> None:
+    """The gateway cannot know which of two credentials a proxy has checked."""
     recorder = Recorder()
     server = Server([ROUTE], recorder)
     port = await server.start("127.0.0.1", 0)

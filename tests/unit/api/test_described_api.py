@@ -1,4 +1,4 @@
-"""The laws of the description of everything that is served: names that generators of clients can use, and no body without a type."""
+"""The description of all routes: names that client generators can use, and a type for every body."""
 
 import re
 from collections import Counter
@@ -140,7 +140,7 @@ def operations(whole: Any) -> dict[str, Any]:
 
 
 def test_names_of_schemas_suit_every_generator(described: Any) -> None:
-    """A letter, then letters and digits; different also without case; none that a generated constructor or wrapper has."""
+    """A letter, then letters and digits; distinct without case; not a constructor or wrapper of generated code."""
     names = list(described["components"]["schemas"])
     assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
     assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
@@ -201,7 +201,7 @@ def test_groups_have_names_for_people(described: Any) -> None:
 
 
 def test_examples_are_as_described(described: Any) -> None:
-    """Those of the operations that clients use most; each has the shape that its schema says."""
+    """The examples of the most used operations have the shape of their schemas."""
     found = 0
     for operation in operations(described).values():
         for body in (operation.get("requestBody", {}), *operation["responses"].values()):
@@ -214,7 +214,7 @@ def test_examples_are_as_described(described: Any) -> None:
 
 
 def test_every_parameter_says_what_it_is_for(described: Any) -> None:
-    """Those of the query have a type and a text; what is true or false is a boolean, and what is binary is no JSON."""
+    """Query parameters have a type and a text; switches are booleans, and binary bodies are not JSON."""
     switches = set()
     for operation in operations(described).values():
         for parameter in operation.get("parameters", ()):

@@ -83,7 +83,7 @@ def test_dispatch_finds_what_trying_every_route_finds(routes: list[Route], metho
 
 
 def dispatched(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:
-    """What the dispatcher finds, in the form of ``naive``."""
+    """Return the result of the dispatcher, in the form of ``naive``."""
     try:
         match = dispatcher.find(method, path)
     except NotFound:
@@ -95,7 +95,7 @@ def dispatched(dispatcher: Dispatcher, method: str, path: str) -> Found | set[st
 
 @given(tables(), st.binary(max_size=40))
 def test_any_bytes_in_a_path_are_routed_or_refused(routes: list[Route], raw: bytes) -> None:
-    """No path, however malformed, is a failure of ours."""
+    """No path, however malformed, causes an internal failure."""
     path = "/" + raw.decode("utf-8", "surrogateescape").replace("?", "").replace("#", "")
     try:
         match = Dispatcher(routes).find("GET", path)
@@ -120,7 +120,7 @@ def test_a_trailing_slash_is_ignored_but_kept_in_a_remainder() -> None:
 
 
 @pytest.mark.parametrize("path", ["/a/%ff", "/a/%00", "/a/\udcff"])
-def test_a_path_that_is_no_text_is_a_bad_request(path: str) -> None:
-    """What no name can hold is refused before a store sees it."""
+def test_a_path_that_is_not_text_is_a_bad_request(path: str) -> None:
+    """A path that cannot be a name is refused before a store gets it."""
     with pytest.raises(BadRequest):
         Dispatcher([Route("GET", "/a/{x}", handler, PUBLIC)]).find("GET", path)

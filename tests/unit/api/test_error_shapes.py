@@ -139,15 +139,15 @@ GOLDEN = [
 def test_an_error_has_exactly_this_shape(
     error: DashwrightError, shape: ErrorShape, status: int, body: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    """Clients read these members and no others; a failure of ours shows a trace id and nothing of its cause."""
+    """Clients read exactly these members; an internal failure shows a trace id and nothing of its cause."""
     answer = error_response(error, shape, TRACE)
     assert isinstance(answer.body, bytes)
     assert (answer.status, orjson.loads(answer.body), answer.headers) == (status, body, headers)
 
 
 @pytest.mark.parametrize("error", [DashwrightError("ours"), Unavailable("away"), DeadlineExceeded("late")])
-def test_a_prescribed_text_covers_every_failure_of_ours(error: DashwrightError) -> None:
-    """Where the interface gives the text of a failure, it is 500 with that text, whichever part failed."""
+def test_a_prescribed_text_covers_every_internal_failure(error: DashwrightError) -> None:
+    """If the specification gives the text of a failure, every failure is 500 with that text."""
     answer = error_response(error, CLASSIC, TRACE, failure="Failed to list api keys")
     assert isinstance(answer.body, bytes)
     assert (answer.status, orjson.loads(answer.body)["message"]) == (500, "Failed to list api keys")
@@ -160,7 +160,7 @@ def test_a_prescribed_text_leaves_the_callers_faults_alone() -> None:
 
 @pytest.mark.parametrize("count", [1, 20, 21, 1000])
 def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
-    """A client learns enough to correct its request; the response stays small whatever was sent."""
+    """A client learns enough to correct its request, and the response is small whatever was sent."""
     error = submissions.invalid([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
     answer = error_response(error, STATUS, TRACE)
     assert isinstance(answer.body, bytes)

@@ -1,4 +1,4 @@
-"""A request from a real socket to a handler and back: identity, permission, bodies, headers, logs and metrics."""
+"""Requests over a real socket to a handler and back: identity, permission, bodies, headers, logs and metrics."""
 
 import asyncio
 import gzip
@@ -66,7 +66,7 @@ async def got(client: ClientSession, path: str, **headers: str) -> tuple[int, An
         return response.status, await response.json()
 
 
-async def test_without_a_credential_a_closed_route_answers_401_and_how_to_sign_in(serve: Serve) -> None:
+async def test_a_closed_route_without_credentials_is_401_with_a_challenge(serve: Serve) -> None:
     """Unauthenticated callers learn the scheme; the handler never runs."""
     client = (await serve(ROUTES)).client
     async with client.get("/api/who") as response:
@@ -95,7 +95,7 @@ async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None
 
 @pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
 async def test_a_namespace_of_others_is_403(serve: Serve, namespace: str) -> None:
-    """Whether the namespace exists is not told."""
+    """The response does not reveal if the namespace exists."""
     status, body = await got((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
     assert (status, body["reason"]) == (403, "Forbidden")
     assert "not in the namespace" in body["message"]
@@ -103,19 +103,19 @@ async def test_a_namespace_of_others_is_403(serve: Serve, namespace: str) -> Non
 
 @pytest.mark.parametrize(("header", "org"), [("2", 2), ("1", 1), ("x", 1), ("", 1), ("0", 1), ("-2", 1), ("9" * 30, 1)])
 async def test_the_organization_header_chooses_among_ones_own(serve: Serve, header: str, org: int) -> None:
-    """What is no positive integer is ignored, as existing clients expect."""
+    """Anything but a positive integer is ignored, as existing clients expect."""
     status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=ANN, X_Grafana_Org_Id=header)
     assert (status, body["org"]) == (200, org)
 
 
 async def test_the_organization_of_others_is_401_with_a_reason(serve: Serve) -> None:
-    """The caller is told that the organization is wrong, not the password."""
+    """The error says that the organization is wrong, not the password."""
     status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=VIC, X_Grafana_Org_Id="2")
     assert (status, body["messageId"]) == (401, "organization.not-a-member")
 
 
-async def test_unknown_paths_and_methods_answer_in_the_shape_of_their_api(serve: Serve) -> None:
-    """404 and 405 are told as the API tells everything else; 405 lists what is allowed."""
+async def test_unknown_paths_and_methods_are_errors_in_the_shape_of_their_api(serve: Serve) -> None:
+    """404 and 405 have the error shape of the API; 405 lists the allowed methods."""
     client = (await serve(ROUTES)).client
     assert await got(client, "/api/nothing") == (404, {"message": "Not found"})
     status, body = await got(client, "/apis/nothing")
@@ -124,7 +124,7 @@ async def test_unknown_paths_and_methods_answer_in_the_shape_of_their_api(serve:
         assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
 
 
-async def test_head_answers_the_head_of_get(serve: Serve) -> None:
+async def test_head_returns_the_head_of_get(serve: Serve) -> None:
     """HEAD costs a route nothing: the same status and length, no body."""
     client = (await serve(ROUTES)).client
     async with client.get("/api/who", headers={"Authorization": ANN}) as response:
@@ -213,8 +213,8 @@ async def test_a_body_that_does_not_unpack_is_refused(serve: Serve, coding: str,
         assert response.status == status
 
 
-async def test_a_client_that_waits_to_be_asked_is_asked(serve: Serve) -> None:
-    """``Expect: 100-continue`` is answered before the body, and not at all where the answer is a refusal."""
+async def test_a_client_that_expects_100_continue_gets_it(serve: Serve) -> None:
+    """``100 Continue`` is sent before the body is read, and not for a refused request."""
     port = (await serve(ROUTES)).port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     head = "POST /api/echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n"
@@ -234,7 +234,7 @@ async def test_a_client_that_waits_to_be_asked_is_asked(serve: Serve) -> None:
     [(b"", 400, 400), (b"{", 400, 400), (b'{"title": "\xff"}', 400, 400), (b"[]", 400, 422), (b"{}", 400, 422)],
 )
 async def test_a_body_against_its_model_is_refused_with_causes(serve: Serve, body: bytes, classic: int, status: int) -> None:
-    """What is no JSON is 400 in both APIs; JSON against the model is 422 in the resource API only."""
+    """Invalid JSON is 400 in both APIs; JSON that does not match the model is 422 in the resource API only."""
     client = (await serve(ROUTES)).client
     async with client.post("/api/panel", data=body) as response:
         assert response.status == classic
@@ -281,7 +281,7 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
     assert "secret" not in str(lines)
 
 
-async def test_a_failure_of_ours_shows_a_trace_id_and_logs_the_stack(serve: Serve) -> None:
+async def test_an_internal_failure_shows_a_trace_id_and_logs_the_stack(serve: Serve) -> None:
     """The caller can report it, and learns nothing of the inside."""
 
     async def fail(_: Call) -> Response:
@@ -321,7 +321,7 @@ async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serv
 
 
 async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
-    """A handler that never answers is cancelled at the limit; the caller hears why."""
+    """A handler that never returns is cancelled at the limit; the response gives the reason."""
     cancelled = asyncio.Event()
 
     async def hang(_: Call) -> Response:
@@ -340,7 +340,7 @@ async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
     assert (status, body["reason"]) == (504, "Timeout")
 
 
-async def test_answers_are_counted_by_route_not_by_path(serve: Serve) -> None:
+async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
     """The number of time series is bounded by the route table, whatever is asked for."""
     client = (await serve(ROUTES)).client
     for name in ("a", "b"):
@@ -353,7 +353,7 @@ async def test_answers_are_counted_by_route_not_by_path(serve: Serve) -> None:
     assert not any("unknown" in sample.labels.get("route", "") for metric in REGISTRY.collect() for sample in metric.samples)
 
 
-async def test_a_stop_lets_a_running_request_finish(serve: Serve) -> None:
+async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
     """No answer that has begun to be worked for is lost at a stop."""
     entered, release = asyncio.Event(), asyncio.Event()
 
@@ -373,8 +373,8 @@ async def test_a_stop_lets_a_running_request_finish(serve: Serve) -> None:
         await asyncio.open_connection("127.0.0.1", gateway.port)
 
 
-async def test_a_stop_takes_in_a_body_that_is_on_its_way(serve: Serve) -> None:
-    """A client that still sends is answered; its connection ends with that."""
+async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
+    """A client that is still sending gets its response; its connection ends after it."""
 
     async def measure(call: Call) -> Response:
         return json_response({"bytes": len(await call.body())})
@@ -395,8 +395,8 @@ async def test_a_stop_takes_in_a_body_that_is_on_its_way(serve: Serve) -> None:
     await stopping
 
 
-async def test_a_stop_waits_for_no_idle_connection(serve: Serve) -> None:
-    """One that is kept open between requests, or has not sent any, is closed at once."""
+async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
+    """A connection between requests, or without any, is closed immediately."""
     gateway = await serve(ROUTES, Limits(drain_seconds=60))
     await got(gateway.client, "/api/unknown")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
@@ -406,8 +406,8 @@ async def test_a_stop_waits_for_no_idle_connection(serve: Serve) -> None:
     writer.close()
 
 
-async def test_a_client_that_goes_cancels_no_handler(serve: Serve) -> None:
-    """What a handler writes, it writes to the end, whoever still listens."""
+async def test_a_disconnected_client_cancels_no_handler(serve: Serve) -> None:
+    """A handler completes its writes even if its client has disconnected."""
     entered, release, finished = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def write(_: Call) -> Response:

@@ -34,7 +34,7 @@ async def gateway(serve: Serve, database: Switch) -> Gateway:
     return await serve(health.routes(probes, reported_version="12.0.0", commit="abc"))
 
 
-async def test_the_classic_health_tells_of_the_database(gateway: Gateway, database: Switch) -> None:
+async def test_the_classic_health_reports_the_database(gateway: Gateway, database: Switch) -> None:
     """Clients parse the version before anything else, and compose files wait for the status."""
     async with gateway.client.get("/api/health") as response:
         assert (response.status, await response.json()) == (200, {"commit": "abc", "database": "ok", "version": "12.0.0"})

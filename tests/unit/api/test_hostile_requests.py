@@ -1,4 +1,4 @@
-"""Whatever bytes arrive on the socket, the answer is one of ours and the listener lives on."""
+"""Hostile bytes on the socket: the response is well-formed and the listener survives."""
 
 import asyncio
 
@@ -83,7 +83,7 @@ async def test_an_unreadable_head_is_400_that_every_client_reads(port: int, raw:
         (b"*", 400),
     ],
 )
-async def test_an_odd_target_is_answered_in_shape(port: int, target: bytes, status: int) -> None:
+async def test_an_odd_target_gets_a_well_formed_response(port: int, target: bytes, status: int) -> None:
     """Absolute targets work, encoded letters are letters, and dots and doubled slashes are not resolved."""
     answered, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
     assert answered == status
@@ -98,7 +98,7 @@ names = st.sampled_from([b"Authorization", b"X-Request-Id", b"traceparent", b"X-
 @given(
     headers=st.lists(st.tuples(names, values), max_size=4), path=st.sampled_from([b"/api/fine", b"/api/signed/x", b"/api/echo", b"/apis/x"])
 )
-async def test_no_header_makes_a_failure_of_ours(port: int, headers: list[tuple[bytes, bytes]], path: bytes) -> None:
+async def test_no_header_causes_an_internal_failure(port: int, headers: list[tuple[bytes, bytes]], path: bytes) -> None:
     """Headers are the caller's fault at most."""
     lines = b"".join(name + b": " + value.translate(None, b"\r\n") + b"\r\n" for name, value in headers)
     method = b"POST" if path == b"/api/echo" else b"GET"
@@ -110,8 +110,8 @@ async def test_no_header_makes_a_failure_of_ours(port: int, headers: list[tuple[
 
 @QUICK
 @given(body=st.binary(max_size=300), chunked=st.booleans(), query=st.binary(max_size=20))
-async def test_no_body_or_query_makes_a_failure_of_ours(port: int, body: bytes, chunked: bool, query: bytes) -> None:
-    """Any bytes as body and query are answered with 200 or with the caller's fault."""
+async def test_no_body_or_query_causes_an_internal_failure(port: int, body: bytes, chunked: bool, query: bytes) -> None:
+    """Any bytes as body and query get 200 or a client error."""
     target = b"/api/echo?" + bytes(byte for byte in query if byte > 32 and byte != 127)
     head = b"POST " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
     if chunked:
@@ -125,7 +125,7 @@ async def test_no_body_or_query_makes_a_failure_of_ours(port: int, body: bytes, 
 
 
 async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
-    """A handler that waits for a body is released when the client goes."""
+    """A handler that waits for a body is released when the client disconnects."""
     ended = asyncio.Event()
 
     async def read(call: Call) -> Response:

@@ -1,4 +1,4 @@
-"""What the memory of identities holds, and what it must have forgotten."""
+"""The identity cache: what it holds, and what it must have dropped."""
 
 from functools import partial
 
@@ -12,7 +12,7 @@ from dashwright.common.identity import Caller, Identity, Role
 
 
 class Time(Clock):
-    """A clock that moves when told; ``monotonic`` and Unix time alike."""
+    """A clock that a test moves, for ``monotonic`` and Unix time alike."""
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -46,22 +46,22 @@ def identities(time: Time) -> IdentityCache:
     return started
 
 
-def remember(identities: IdentityCache, name: bytes, identity: Identity) -> None:
+def cache(identities: IdentityCache, name: bytes, identity: Identity) -> None:
     identities.put(name, identity, epoch=identities.epoch)
 
 
-def test_an_identity_is_remembered_for_seconds(identities: IdentityCache, time: Time) -> None:
+def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Time) -> None:
     """Not longer, however often it is asked for."""
-    remember(identities, b"a", user(1))
+    cache(identities, b"a", user(1))
     for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
         time.at = now
         assert (identities.get(b"a") is not None) is is_known
     assert len(identities) == 0
 
 
-def test_a_key_that_expires_while_it_is_remembered_is_out(identities: IdentityCache, time: Time) -> None:
+def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, time: Time) -> None:
     """The second it expires it is not known any more: the look-up that follows says why."""
-    remember(identities, b"a", token(1, 2, expires_at=1002))
+    cache(identities, b"a", token(1, 2, expires_at=1002))
     time.at = 1001.9
     assert identities.get(b"a") is not None
     time.at = 1002
@@ -81,19 +81,19 @@ def test_a_key_that_expires_while_it_is_remembered_is_out(identities: IdentityCa
         ("all", set()),
     ],
 )
-def test_forgetting_a_subject_takes_all_that_stands_on_it(time: Time, subject: str, left: set[bytes]) -> None:
-    """A user, a key, an organization: whoever came by it is looked up anew, nobody else."""
+def test_invalidating_a_subject_drops_its_identities(time: Time, subject: str, left: set[bytes]) -> None:
+    """Identities of a user, key or organization are looked up again, and no others."""
     identities = IdentityCache(time)
     identities.begin()
     known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
     for name, identity in known.items():
-        remember(identities, name, identity)
+        cache(identities, name, identity)
     identities.forget(subject)
     assert {name for name in known if identities.get(name)} == left
 
 
-def test_what_was_looked_up_before_is_not_remembered_after(identities: IdentityCache) -> None:
-    """Whatever was forgotten meanwhile: the answer on its way may tell of the time before."""
+def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: IdentityCache) -> None:
+    """The result of a lookup that began before an invalidation may be outdated."""
     for forget in (partial(identities.forget, "user:9"), identities.forget_all, identities.begin):
         epoch = identities.epoch
         forget()
@@ -101,32 +101,32 @@ def test_what_was_looked_up_before_is_not_remembered_after(identities: IdentityC
         assert identities.get(b"a") is None
 
 
-def test_nothing_is_remembered_while_changes_are_not_heard(time: Time) -> None:
+def test_nothing_is_cached_without_notifications(time: Time) -> None:
     """Neither before listening began nor after it was lost; when it begins again, nothing of before is left."""
     identities = IdentityCache(time)
-    remember(identities, b"a", user(1))
+    cache(identities, b"a", user(1))
     assert identities.get(b"a") is None
     identities.begin()
-    remember(identities, b"a", user(1))
+    cache(identities, b"a", user(1))
     assert identities.get(b"a") is not None
     identities.suspend()
     assert identities.get(b"a") is None
-    remember(identities, b"b", user(1))
+    cache(identities, b"b", user(1))
     assert identities.last_known(b"b") is None
     identities.begin()
     assert identities.get(b"a") is None
     assert identities.last_known(b"a") is None
 
 
-def test_whom_it_knew_when_hearing_ended_is_told_for_the_rest_of_their_seconds(identities: IdentityCache, time: Time) -> None:
+def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: Time) -> None:
     """To those who cannot look; a look, or a change made here, ends it."""
     for name in (b"a", b"b", b"c"):
-        remember(identities, name, user(ord(name)))
+        cache(identities, name, user(ord(name)))
     identities.suspend()
     assert identities.last_known(b"a") is not None
     identities.forget("user:98")
     assert identities.last_known(b"b") is None
-    remember(identities, b"c", user(99))
+    cache(identities, b"c", user(99))
     assert identities.last_known(b"c") is None
     time.at = 1005
     assert identities.last_known(b"a") is None
@@ -149,7 +149,7 @@ def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int
     identities.begin()
     for what, which, number in steps:
         if what == "put":
-            remember(identities, str(which).encode(), user(number))
+            cache(identities, str(which).encode(), user(number))
         elif what == "forget":
             identities.forget(str(which))
             assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in identities._entries.values())

@@ -1,4 +1,4 @@
-"""Keys and tokens as clients hold them: what is read, what is refused, and what a database keeps of them."""
+"""Formats of keys and tokens: what is parsed, what is refused, and the stored hashes."""
 
 import base64
 import re
@@ -38,16 +38,16 @@ def legacy(**members: object) -> str:
         ),
     ],
 )
-def test_a_known_credential_is_kept_as_known(text: str, kept: str) -> None:
-    """What is stored of a credential is what existing databases hold."""
+def test_known_credentials_have_their_known_hashes(text: str, kept: str) -> None:
+    """The stored hash of a credential is the one in existing databases."""
     material = read(text)
     assert material is not None
     assert stored(material.secret, material.salt) == kept
     assert is_stored(kept)
 
 
-def test_a_password_of_an_imported_database_is_kept_by_the_same_function() -> None:
-    """The salt stands in the user's row."""
+def test_an_imported_password_has_the_same_hash_function() -> None:
+    """The salt is in the user's row."""
     assert stored("admin", "abcdefghij") == (
         "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
     )
@@ -102,7 +102,7 @@ def test_what_is_neither_kind_is_nothing(text: str) -> None:
     assert read(text) is None
 
 
-def test_a_new_token_is_one_of_ours_and_never_the_same() -> None:
+def test_a_new_token_is_valid_and_unique() -> None:
     """32 letters and digits, and a checksum that fits."""
     made = {new_token() for _ in range(200)}
     assert len(made) == 200
@@ -126,5 +126,5 @@ def test_reading_raises_nothing(text: str) -> None:
     org_id=st.integers(-(2**63), 2**63 - 1),
 )
 def test_every_legacy_key_is_read_back(secret: str, name: str, org_id: int) -> None:
-    """Names are people's own: any text but NUL."""
+    """Names are free text, but for NUL."""
     assert read(legacy(k=secret, n=name, id=org_id)) == LegacyKeyMaterial(secret, name, org_id)

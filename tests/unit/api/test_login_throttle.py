@@ -1,4 +1,4 @@
-"""The throttle: who is refused, where, for how long, and who is not."""
+"""The login throttle: refused clients, addresses and times, and the clients that it must not refuse."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -44,7 +44,7 @@ def test_the_window_begins_with_the_first_failure() -> None:
 
 
 def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
-    """Ten times what is borne of one login; the next address is not touched."""
+    """The limit of an address is ten times that of a login; the next address is not affected."""
     throttle = LoginThrottle(5)
     for number in range(49):
         fail(throttle, f"u{number}", "10.0.0.1")
@@ -56,7 +56,7 @@ def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
 
 
 def test_a_success_clears_its_own_count_only() -> None:
-    """Who has one good login cannot wipe out the failures of their guesses."""
+    """A client with one valid login cannot clear the failures of its guesses."""
     throttle = LoginThrottle(2)
     for login in ("ann", "bob"):
         fail(throttle, login, "a", 2)
@@ -66,8 +66,8 @@ def test_a_success_clears_its_own_count_only() -> None:
     assert throttle.suspects("a")
 
 
-def test_an_address_nobody_knows_counts_by_login_only() -> None:
-    """Behind a queue or a proxy that names nobody everybody has the same address: no budget of it may lock them all out."""
+def test_an_unknown_address_counts_by_login_only() -> None:
+    """All callers behind a queue, or a proxy without client addresses, have the same address, so it has no limit."""
     throttle = LoginThrottle(2)
     for number in range(100):
         fail(throttle, f"u{number}", "")
@@ -92,7 +92,7 @@ def test_an_ipv6_client_is_its_network() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3)), max_size=60))
 def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> None:
-    """Against a plain list of failures: nobody is refused who failed less, and no more is kept than the bound."""
+    """Compared with a plain list of failures, no client is refused too early, and no more counts are kept than the bound."""
     time = Time()
     throttle = LoginThrottle(3, 10, size=3, monotonic=time)
     failures: list[tuple[str, float]] = []

@@ -1,4 +1,4 @@
-"""The description of the API: valid, complete, and true about who may call what."""
+"""The OpenAPI document of a route table: valid, complete, and correct about permissions."""
 
 import base64
 import hashlib
@@ -65,8 +65,8 @@ def test_the_pages_show_everything_and_stay_small() -> None:
     assert index.count(b"curl ") >= 10
 
 
-def test_a_route_tells_its_errors_by_itself() -> None:
-    """What follows from needs, method and prescribed failure is declared without being written down again."""
+def test_errors_follow_from_the_route() -> None:
+    """Errors that follow from permission, method and prescribed failure need not be declared."""
     needs = Permission("things:read")
     operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
     found = described(Route("GET", "/api/things", handler, needs, operation))["responses"]
@@ -86,7 +86,7 @@ def test_a_route_tells_its_errors_by_itself() -> None:
     assert status["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Status"}
 
 
-def test_a_route_tells_who_may_call_it() -> None:
+def test_a_route_describes_its_permission() -> None:
     """Public operations need nothing, others one of the schemes; one that is a password's only says so."""
     assert described(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
     guarded = described(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
@@ -97,7 +97,7 @@ def test_a_route_tells_who_may_call_it() -> None:
 
 
 def test_parameters_have_their_types() -> None:
-    """Those of the path are found in the template; what is no text is told by the operation."""
+    """Path parameters come from the template; the operation gives the types of those that are not texts."""
     operation = Operation("x", "X", query={"all": "all of them"}, parameters={"id": int, "all": bool})
     assert described(Route("GET", "/api/x/{id}/{name:rest}", handler, PUBLIC, operation))["parameters"] == [
         {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "format": "int64"}},
@@ -108,7 +108,7 @@ def test_parameters_have_their_types() -> None:
 
 
 def test_bodies_are_described_by_their_models() -> None:
-    """A model is a component, whatever holds it; another media type and a body that nothing is known of are told as such."""
+    """Each model is a component; other media types and bodies of any content are described as such."""
     operation = Operation("x", "X", request=Thing, responses={200: list[Thing], 201: Content(None, ("text/csv",)), 204: None})
     whole = document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")
     post = whole["paths"]["/api/x"]["post"]

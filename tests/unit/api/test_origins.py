@@ -1,4 +1,4 @@
-"""Which requests a browser can be made to send for a page of another site, and that they change and read nothing."""
+"""Requests that a page of another site can make a browser send: they change and read nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -83,7 +83,7 @@ async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: str, host: str, origin: str | None, status: int) -> None:
-    """A name that points here without being listed may be an attacker's (DNS rebinding), who could read answers, too."""
+    """An unlisted name that points here may be an attacker's (DNS rebinding), who could then read responses."""
     headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
     expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
     assert await sent(serve, method, headers, **PROXIED) == expected
@@ -94,7 +94,7 @@ async def test_every_name_is_trusted_where_the_setting_says_so(serve: Serve) -> 
     assert await sent(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
 
 
-async def test_two_names_are_no_name(serve: Serve) -> None:
+async def test_two_host_headers_are_refused(serve: Serve) -> None:
     """A proxy and this server could read a different one of them."""
     port = (await serve(ROUTES)).port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -104,7 +104,7 @@ async def test_two_names_are_no_name(serve: Serve) -> None:
 
 
 async def test_probes_come_by_any_name(serve: Serve) -> None:
-    """What needs no credentials tells everyone the same, and a prober may use a name that nobody has listed."""
+    """A response without credentials is the same for all clients, so a prober may use an unlisted name."""
     client = (await serve([Route("GET", "/readyz", done, PUBLIC)])).client
     async with client.get("/readyz", headers={"Host": "pod-17.cluster.local"}) as response:
         assert response.status == 200

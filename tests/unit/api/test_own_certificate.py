@@ -1,4 +1,4 @@
-"""The certificate that the gateway makes for itself."""
+"""The self-signed certificate of the gateway."""
 
 import ssl
 import stat
@@ -54,7 +54,7 @@ async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings
 
 @pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL], ids=["lax", "strict", "partial"])
 async def test_nothing_else_is_trusted_for_it(serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags) -> None:
-    """Whoever has the key cannot sign a certificate with it that clients would take for another host's."""
+    """The key cannot sign a certificate that clients would accept for another host."""
     tls.context_of(settings, NOW)
     pair, forged = _pair(settings), tmp_path / "forged.pem"
     forged.write_bytes(_signed_by(pair) + pair)
@@ -85,7 +85,7 @@ def _signed_by(pair: bytes) -> bytes:
 
 
 def test_only_the_owner_may_read_the_key(settings: Settings) -> None:
-    """The pair is for nobody else's eyes."""
+    """Other users of the machine cannot read the file."""
     tls.context_of(settings, NOW)
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (settings.data_dir / "tls", settings.data_dir / "tls" / tls.PAIR)]
     assert modes == [0o700, 0o600]
@@ -143,7 +143,7 @@ def test_what_cannot_be_read_is_said(settings: Settings) -> None:
 
 
 def test_without_the_setting_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The gateway speaks plain http unless told otherwise; and is told one thing only."""
+    """The gateway uses plain HTTP by default; the settings for TLS exclude each other."""
     monkeypatch.chdir(tmp_path)
     assert tls.context_of(load(), NOW) is None
     with pytest.raises(SettingsError, match="exclude one another"):

@@ -1,4 +1,4 @@
-"""Passwords: which hashes verify, which are replaced, what each costs, and who waits for whom."""
+"""Password hashes: verification, replacement, cost, and the order of waiting checks."""
 
 import asyncio
 import threading
@@ -26,15 +26,15 @@ async def test_a_hash_of_an_imported_database_verifies_with_its_salt(passwords: 
     assert not await passwords.verify(IMPORTED.upper(), "admin", salt=SALT)
 
 
-async def test_what_is_no_hash_fits_no_password(passwords: Passwords) -> None:
-    """An empty or broken hash lets nobody in, nor does the stand-in of a missing account."""
+async def test_an_invalid_hash_matches_no_password(passwords: Passwords) -> None:
+    """No password matches an empty or broken hash, nor the dummy hash of a missing account."""
     for stored in (None, "", "admin", "$argon2id$broken", "a" * 100):
         for password in ("", "admin", "no account has this password"):
             assert not await passwords.verify(stored, password, salt=SALT)
 
 
 async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords) -> None:
-    """Imported hashes, and argon2 with other settings than ours."""
+    """Imported hashes, and argon2 hashes with other settings, are outdated."""
     weaker = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("admin")
     assert passwords.is_outdated(IMPORTED)
     assert passwords.is_outdated(weaker)
@@ -43,7 +43,7 @@ async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords
 
 
 async def test_every_verification_costs_the_same(passwords: Passwords, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each runs both functions once, whatever is stored: the time tells neither whether an account exists nor where it came from."""
+    """Each verification runs both functions once, so its time reveals neither if an account exists nor where it came from."""
     ran: list[str] = []
 
     def counted(name: str, work: Callable[..., object]) -> Callable[..., object]:
@@ -63,7 +63,7 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
             assert sorted(ran) == ["argon2", "pbkdf2"]
 
 
-async def test_only_so_much_is_computed_at_once_and_suspects_leave_room() -> None:
+async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
     """A flood by suspects takes a quarter of the places; others are refused only when all are taken. Places come back."""
     release = threading.Event()
     threads = BoundedThreads("passwords", threads=1, waiting=8)

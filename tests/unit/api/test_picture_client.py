@@ -1,4 +1,4 @@
-"""Pictures that people ask for: a few are drawn at once, and of one organization not all of them."""
+"""The picture client: a few pictures are rendered concurrently, shared fairly between organizations."""
 
 import asyncio
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from dashwright.common.models.query_context import QueryContext
 
 
 class Slow:
-    """Answers nobody until it is let."""
+    """A service that does not respond until a test permits it."""
 
     def __init__(self) -> None:
         self.let = asyncio.Event()
@@ -30,7 +30,7 @@ class Slow:
 
 
 async def test_one_organization_leaves_room_for_others() -> None:
-    """Whose data sources are slow waits alone; what is done makes room again."""
+    """An organization with slow data sources delays only itself; finished pictures free their slots."""
     slow = Slow()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     drawings = PictureClient(cast("Broker", broker), cast("RpcClient", slow))

@@ -1,4 +1,4 @@
-"""A change that takes longer than anybody waits for it is recorded as what it became."""
+"""Changes of repositories that take longer than their caller waits."""
 
 import asyncio
 
@@ -20,8 +20,8 @@ def worker() -> RepositoryClient:
     return RepositoryClient(None, broker, rpc, RepositoryHealthClient(broker, rpc, Clock()))  # type: ignore[arg-type]
 
 
-async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryClient) -> None:
-    """Whoever asked is told to look; the record comes when it is done."""
+async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -> None:
+    """The caller gets an error, and the change is recorded when it is done."""
     may_end, recorded = asyncio.Event(), asyncio.Event()
 
     async def change() -> None:
@@ -35,7 +35,7 @@ async def test_what_nobody_waits_for_any_more_goes_on(worker: RepositoryClient) 
         await recorded.wait()
 
 
-async def test_who_goes_ends_no_change(worker: RepositoryClient) -> None:
+async def test_a_cancelled_caller_ends_no_change(worker: RepositoryClient) -> None:
     """A client that breaks off leaves a commit that is on its way, and its record."""
     begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
@@ -54,8 +54,8 @@ async def test_who_goes_ends_no_change(worker: RepositoryClient) -> None:
         await recorded.wait()
 
 
-async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryClient) -> None:
-    """What it answers, and what it raises."""
+async def test_a_change_in_time_has_its_own_outcome(worker: RepositoryClient) -> None:
+    """The caller gets the result of the change, or its exception."""
 
     async def change() -> int:
         return 7
@@ -68,7 +68,7 @@ async def test_in_time_it_is_as_if_it_were_waited_for(worker: RepositoryClient) 
         await worker.complete(refuse, deadline=deadline_after())
 
 
-async def test_an_answer_is_worth_having_longer_than_it_is_waited_for() -> None:
+async def test_the_result_of_a_change_is_awaited_beyond_its_deadline() -> None:
     """As long again as the worker may take."""
     until = deadline_after()
     assert recording_deadline(until) - until == pytest.approx(33)

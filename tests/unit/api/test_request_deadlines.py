@@ -1,4 +1,4 @@
-"""The one timer behind the time limits of all requests."""
+"""The timer of the time limits of all requests."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ from dashwright.api.http.in_flight import Deadlines
 
 
 async def test_each_task_is_cancelled_at_its_own_time_and_goes_on_clean() -> None:
-    """Whoever began first is due first, one that ended is left alone, and a cancellation for time leaves no mark on its task."""
+    """Tasks are cancelled in the order of their start, ended ones are not touched, and a cancellation leaves no mark on its task."""
     deadlines = Deadlines(0.02)
     over: list[str] = []
 

@@ -1,4 +1,4 @@
-"""How much memory responses take while their clients read slowly, or not at all."""
+"""The memory of responses whose clients read slowly, or not at all."""
 
 import asyncio
 import socket
@@ -31,7 +31,7 @@ ROUTES = [Route("GET", "/api/large", large, PUBLIC), Route("GET", "/api/small", 
 
 
 def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
-    """Whose share is used up is refused with 429; others are not, until the memory of the process is used up (503)."""
+    """A caller over their share gets 429, others do not; all get 503 once the memory of the process is used up."""
     budget = ResponseBudget(800)
     with ExitStack() as held:
         held.enter_context(budget.hold(ANN, 200))
@@ -79,7 +79,7 @@ async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asy
     return reader, writer
 
 
-async def test_who_leaves_a_share_unread_is_refused_until_it_is_read(serve: Serve) -> None:
+async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
     """The refusal says when to come back; what is in flight arrives whole."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")

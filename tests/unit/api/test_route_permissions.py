@@ -1,4 +1,4 @@
-"""As whom a route's permission looks at a caller, what a call reads of path, query and body, and who is no user."""
+"""Permissions of routes and the views they use, parameters of calls, and callers that are not users."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(accounts, "find", find)
 
 
-async def told(call: Call) -> Response:
+async def report_view(call: Call) -> Response:
     return json_response({"current": call.identity.org_id, "evaluated": call.evaluated.org_id, "role": call.evaluated.role})
 
 
@@ -77,12 +77,12 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
     ],
 )
 async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, path: str, credentials: Any, status: int, body: Any) -> None:
-    """401 before a bad organization, that before 403; the role in the path's organization counts, and nobody learns which exist."""
+    """401 precedes a bad organization, and that 403; the role in the path's organization counts, and no response reveals which exist."""
     gateway = await serve(
         [
-            Route("GET", "/api/orgs/{org_id}/x", told, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
-            Route("GET", "/api/globally", told, Permission("orgs.quotas:read", organization=OrganizationView.GLOBAL)),
-            Route("GET", "/api/here", told, Permission("orgs.quotas:read", "org:id:{current_org}")),
+            Route("GET", "/api/orgs/{org_id}/x", report_view, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
+            Route("GET", "/api/globally", report_view, Permission("orgs.quotas:read", organization=OrganizationView.GLOBAL)),
+            Route("GET", "/api/here", report_view, Permission("orgs.quotas:read", "org:id:{current_org}")),
         ]
     )
     async with gateway.client.get(path, headers=credentials) as answer:
@@ -91,7 +91,7 @@ async def test_a_permission_is_looked_for_where_the_route_says(serve: Serve, pat
             assert await answer.json() == body
 
 
-async def test_any_scope_lets_in_who_holds_the_action_on_something(
+async def test_any_scope_admits_callers_with_the_action_on_some_scope(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, accounts: Accounts
 ) -> None:
     """The handler narrows down; without any_scope a grant on one object opens no list."""
@@ -99,9 +99,9 @@ async def test_any_scope_lets_in_who_holds_the_action_on_something(
     be(narrow, accounts, monkeypatch)
     gateway = await serve(
         [
-            Route("GET", "/api/any", told, Permission("apikeys:read", any_scope=True)),
-            Route("GET", "/api/all", told, Permission("apikeys:read")),
-            Route("GET", "/api/one/{id}", told, Permission("apikeys:read", "apikeys:id:{id}")),
+            Route("GET", "/api/any", report_view, Permission("apikeys:read", any_scope=True)),
+            Route("GET", "/api/all", report_view, Permission("apikeys:read")),
+            Route("GET", "/api/one/{id}", report_view, Permission("apikeys:read", "apikeys:id:{id}")),
         ]
     )
     for path, status in (("/api/any", 200), ("/api/all", 403), ("/api/one/3", 200), ("/api/one/4", 403), ("/api/one/*", 403)):
@@ -113,11 +113,11 @@ async def test_any_scope_lets_in_who_holds_the_action_on_something(
 def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPath) -> None:
     """Found at start, not by the first caller."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
-        Route("GET", "/api/orgs/{org_id}", told, Permission("orgs:read", organization=where))
+        Route("GET", "/api/orgs/{org_id}", report_view, Permission("orgs:read", organization=where))
 
 
 async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
-    """A switch is on by any of six spellings, twice over the first one counts; a number that is none is the default."""
+    """Six spellings turn a switch on, of two values the first counts, and an invalid number is the default."""
 
     async def read(call: Call) -> Response:
         return json_response([call.switch("on"), call.number("page", 1, least=1, most=50)])
@@ -139,7 +139,7 @@ class Named(BaseModel):
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "{}", '{"name":1}', '{"name":null}', '"name"', '{"name":"\\ud800"}', "\xff"])
 async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> None:
-    """Where the interface gives one text, no fault of a body tells more."""
+    """If the specification gives one text, no fault of a body has another one."""
 
     async def read(call: Call) -> Response:
         return json_response((await call.fields(Named, fault="bad request data", message_id="quota.bad-request")).name)
@@ -166,8 +166,8 @@ async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
         assert (await answer.json())["messageId"] == "x.bad"
 
 
-async def test_only_people_are_users(serve: Serve) -> None:
-    """A token or key is told which route wants a person, and what it lacks."""
+async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
+    """The error for a token or key names the route and the data that it lacks."""
 
     async def mine(call: Call) -> Response:
         return json_response(user_only(call, lacks="user quotas"))
@@ -175,15 +175,12 @@ async def test_only_people_are_users(serve: Serve) -> None:
     gateway = await serve([Route("GET", "/api/user/quotas", mine, PUBLIC)])
     async with gateway.client.get("/api/user/quotas") as answer:
         assert answer.status == 403
-        told = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
-        assert await answer.json() == {"message": told}
+        fault = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
+        assert await answer.json() == {"message": fault}
 
 
-async def test_refused_changes_are_noted(authenticator: Any) -> None:
-    """401 and 403 of routes that name an event, with who asked as far as that is known; reading and success are not.
-
-    They are about the organization that the route looks at: the current one, that of the path, or none. A stranger's are about none.
-    """
+async def test_refused_changes_are_recorded(authenticator: Any) -> None:
+    """401 and 403 of routes with an audit event are recorded for the route's organization; reads and successes are not."""
     noted: list[tuple[str, str, int, int, str]] = []
 
     class Noted:
@@ -191,12 +188,18 @@ async def test_refused_changes_are_noted(authenticator: Any) -> None:
             noted.append((actor.uid, action, org_id, status, actor.address))
 
     needs = Permission("orgs:write")
-    routes = [Route("PUT", "/api/x", told, needs, audit="org.update"), Route("GET", "/api/x", told, needs)]
-    routes.append(Route("POST", "/api/x", told, SIGNED_IN, audit="x"))
-    routes.append(Route("DELETE", "/api/x", told, Permission("orgs:delete", organization=OrganizationView.GLOBAL), audit="org.delete"))
+    routes = [Route("PUT", "/api/x", report_view, needs, audit="org.update"), Route("GET", "/api/x", report_view, needs)]
+    routes.append(Route("POST", "/api/x", report_view, SIGNED_IN, audit="x"))
+    routes.append(
+        Route("DELETE", "/api/x", report_view, Permission("orgs:delete", organization=OrganizationView.GLOBAL), audit="org.delete")
+    )
     routes.append(
         Route(
-            "PUT", "/api/x/{org}", told, Permission("orgs:write", organization=OrganizationInPath("org", "no number")), audit="org.update"
+            "PUT",
+            "/api/x/{org}",
+            report_view,
+            Permission("orgs:write", organization=OrganizationInPath("org", "no number")),
+            audit="org.update",
         )
     )
     server = Server(routes, authenticator, refusals=Noted())
@@ -228,9 +231,11 @@ async def test_refused_changes_are_noted(authenticator: Any) -> None:
 async def test_a_caller_of_no_organization_may_only_what_needs_none(
     serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who has left every organization still reaches what is theirs, to get into one again."""
+    """A user without any organization can still reach their own data, in order to join one again."""
     be(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
-    gateway = await serve([Route("GET", "/api/mine", told, SIGNED_IN), Route("GET", "/api/here", told, Permission("dashboards:read"))])
+    gateway = await serve(
+        [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
+    )
     async with gateway.client.get("/api/mine", headers=VIC) as answer:
         assert answer.status == 200
     async with gateway.client.get("/api/here", headers=VIC) as answer:

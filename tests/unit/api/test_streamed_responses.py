@@ -1,4 +1,4 @@
-"""How a streamed answer ends: with its source, with the client, with the server, or broken."""
+"""The end of a streamed response: with its source, its client, the server, or after a failure."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ from .conftest import Serve, refused
 
 
 class Source:
-    """Gives what it is fed, and tells when it is closed."""
+    """A source that yields what a test feeds it, and records that it was closed."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
@@ -88,7 +88,7 @@ async def test_a_stop_ends_an_endless_stream_cleanly(serve: Serve, source: Sourc
 
 
 async def test_a_stop_lets_a_stream_come_to_its_end(serve: Serve, source: Source) -> None:
-    """Nobody takes a part of a long answer for the whole."""
+    """No client takes a part of a long response for the whole."""
     gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")
@@ -114,7 +114,7 @@ async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, sourc
 
 
 async def test_head_of_a_stream_reads_no_source(serve: Serve, source: Source) -> None:
-    """HEAD ends at once, also on a stream that never would."""
+    """HEAD ends immediately, also for an endless stream."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     async with asyncio.timeout(2), client.head("/api/stream") as response:
         assert response.status == 200

@@ -1,4 +1,4 @@
-"""When tokens end, how times are shown, and where pictures are."""
+"""Expiry of tokens, formats of times, and addresses of avatars."""
 
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -25,7 +25,7 @@ DAY = 86_400
     ],
 )
 def test_a_token_ends_when_it_is_asked_to(seconds: int, limits: LifeLimits, end: int | None) -> None:
-    """0 is for ever; a limit may be met."""
+    """0 means that the token never expires; a limit may be reached."""
     assert token_end(seconds, NOW, limits) == end
 
 
@@ -43,7 +43,7 @@ def test_a_token_ends_when_it_is_asked_to(seconds: int, limits: LifeLimits, end:
     ],
 )
 def test_a_life_beyond_its_limit_is_refused(seconds: int, limits: LifeLimits) -> None:
-    """With a limit, for ever is beyond it."""
+    """With a limit, a token without expiry is refused."""
     with pytest.raises(BadRequest):
         token_end(seconds, NOW, limits)
 
@@ -61,6 +61,6 @@ def test_times_are_shown_in_utc_and_whole_seconds() -> None:
 @pytest.mark.parametrize(
     ("email", "name"), [("admin@localhost", ""), ("  Admin@LocalHost ", "other"), ("", "admin"), ("", "Ad-min ")], ids=str
 )
-def test_a_picture_goes_by_the_e_mail_or_else_the_name(email: str, name: str) -> None:
+def test_an_avatar_depends_on_the_e_mail_or_else_the_name(email: str, name: str) -> None:
     """Letters and digits of the name, as of an address on this host; case does not matter."""
     assert avatar_url(email, name) == "/avatar/46d229b033af06a191ff2267bca9ae56"

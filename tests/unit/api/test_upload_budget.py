@@ -1,4 +1,4 @@
-"""What strangers make us hold is bounded, of all together and of each network."""
+"""The upload budget: bounds on unauthenticated bodies, for all together and for each network."""
 
 import pytest
 
