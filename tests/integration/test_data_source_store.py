@@ -77,7 +77,7 @@ async def test_no_secret_stands_in_the_database(database: Database) -> None:
 async def test_a_swapped_row_is_refused(database: Database) -> None:
     """A sealed secret put under another name or data source does not open, and the refusal names the data source and no secret."""
     await sql(database, "update data_source_secret set sealed = (select sealed from data_source_secret where name = 'token')")
-    with pytest.raises(SourceFailed, match=r"The data source 'Prometheus' cannot be asked. .*enter it again") as refusal:
+    with pytest.raises(SourceFailed, match=r"The data source 'Prometheus' cannot be queried. .*enter it again") as refusal:
         await secrets(database, "p")
     assert "asicAuthPassword" not in refusal.value.message
 

@@ -155,7 +155,7 @@ async def test_what_is_reached_is_told(orgs: Database) -> None:
     assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [("quota.org_user", "QuotaReached", "limit 2, used 2")]
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached, match=r"^Quota reached$"):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), said="Quota reached")
+            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), text="Quota reached")
 
 
 async def test_several_at_once_come_whole_or_not_at_all(orgs: Database) -> None:

@@ -85,10 +85,10 @@ def test_names_are_listed_whole_or_by_their_end(entry: str, host: str, listed: b
 @pytest.mark.parametrize("entry", ["", "http://db", "db:9090", "db/x", "10.0.0.0/33", "10.0.0", "127.1", "*", "*.", "a b", "-", "[::1"])
 def test_what_is_no_host_stops_the_start(entry: str) -> None:
     """With a sentence that says what may stand there; half an address is no name."""
-    with pytest.raises(ValueError, match="is no host"):
+    with pytest.raises(ValueError, match="is not a host"):
         AllowedHosts.of([entry])
     if entry:
-        with pytest.raises(SettingsError, match=r"DASHWRIGHT_ALLOWED_HOSTS: .*is no host"):
+        with pytest.raises(SettingsError, match=r"DASHWRIGHT_ALLOWED_HOSTS: .*is not a host"):
             load(allowed_hosts=entry)
 
 

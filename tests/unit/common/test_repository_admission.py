@@ -114,7 +114,7 @@ def test_reserved_names_are_refused(name: str) -> None:
         (githost("https://-x.example/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://[fe80::1%25eth0]/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h/a b"), "spec.githost.url", "https://host[:port]/path"),
-        (githost("https://user:pw@host.example/x"), "spec.githost.url", "put no user or password into the address"),
+        (githost("https://user:pw@host.example/x"), "spec.githost.url", "leave user and password out of the address"),
         (githost("https://host.example/x?a=b"), "spec.githost.url", "leave out"),
         (githost("https://host.example/"), "spec.githost.url", "path of the repository is missing"),
         (githost("https://host.example/x", branch="a..b"), "spec.githost.branch", "invalid branch name"),

@@ -1,7 +1,7 @@
-"""Which addresses this product may connect to on behalf of its users: public ones, and others only where the setting lists them.
+"""Addresses that the product may connect to on behalf of users: public ones, and others only if a setting lists them.
 
-Whoever may create a data source or a repository names an address that our servers then reach. Without this rule they could be sent to
-what only our servers can see: themselves, their neighbours, the metadata service of a cloud.
+A user who may create a data source or a repository names an address that the servers connect to. Without this rule,
+that could be an address only the servers can reach: themselves, their neighbours, or the metadata service of a cloud.
 """
 
 import ipaddress
@@ -12,12 +12,12 @@ from typing import Final
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
+#: Default of the setting in ``serve``.
 LOOPBACK: Final = ("localhost", "127.0.0.0/8", "::1")
-"""What the setting is in ``serve`` where nobody says otherwise."""
 
 _NAME: Final = re.compile(r"(?:\*\.)?[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_](?:[a-z0-9_-]{0,62}))*")
 _UNICAST: Final = ipaddress.IPv6Network("2000::/3")
-# Not known as special to every supported Python.
+# Special networks that some supported Python versions do not know.
 _SPECIAL: Final[tuple[Network, ...]] = (
     ipaddress.IPv4Network("192.0.0.0/24"),
     ipaddress.IPv4Network("192.88.99.0/24"),
@@ -27,7 +27,7 @@ _TRANSLATED: Final = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class AllowedHosts:
-    """The hosts, addresses and networks of the setting ``ALLOWED_HOSTS``."""
+    """Hosts, addresses and networks of the setting ``ALLOWED_HOSTS``."""
 
     def __init__(self, names: Iterable[str] = (), networks: Iterable[Network] = ()) -> None:
         listed = frozenset(names)
@@ -37,9 +37,10 @@ class AllowedHosts:
 
     @staticmethod
     def of(entries: Iterable[str]) -> "AllowedHosts":
-        """Each entry is a host name, ``*.`` and the end of host names, an address, or a network like ``10.0.0.0/8``.
+        """Return the hosts in a list of entries.
 
-        Raises ValueError for what is none of these.
+        Each entry is a host name, ``*.`` with the end of host names, an address, or a network like ``10.0.0.0/8``.
+        Raises ValueError for anything else.
         """
         names, networks = [], []
         for entry in entries:
@@ -50,17 +51,17 @@ class AllowedHosts:
                 names.append(name)
             else:
                 raise ValueError(
-                    f"{entry[:80]!r} is no host; give names like prometheus.example.com or *.example.com, addresses, or networks like "
+                    f"{entry[:80]!r} is not a host; give names like prometheus.example.com or *.example.com, addresses, or networks like "
                     "10.0.0.0/8, without scheme, port or path"
                 )
         return AllowedHosts(names, networks)
 
     def permits(self, address: Address, host: str = "") -> bool:
-        """Whether ``address``, to which ``host`` resolved, may be reached: it is public, or it or the host is listed."""
+        """Return whether ``address``, to which ``host`` resolved, may be reached: it is public, or it or the host is listed."""
         return is_public(address) or self.lists(address, host)
 
     def lists(self, address: Address | None, host: str = "") -> bool:
-        """Whether ``address`` (None: not known) or ``host`` is listed. Only those are reached without encryption."""
+        """Return whether ``address`` (None: unknown) or ``host`` is listed. Only listed ones are reached without encryption."""
         name = _plain(host)
         if name and (name in self._names or name.endswith(self._suffixes)):
             return True
@@ -68,9 +69,9 @@ class AllowedHosts:
 
 
 def is_public(address: Address) -> bool:
-    """Whether ``address`` belongs to somebody on the internet.
+    """Return whether ``address`` is on the public internet.
 
-    An IPv6 address that carries an IPv4 address to connect to (IPv4-mapped, 6to4, NAT64) is as public as that.
+    An IPv6 address that embeds an IPv4 address (IPv4-mapped, 6to4, NAT64) is as public as that one.
     """
     carried = _carried(address)
     if carried is not None:
@@ -105,5 +106,5 @@ def _network(entry: str) -> Network | None:
 
 
 def _plain(host: str) -> str:
-    """A host name as it is compared: in lower case, without the dot that may end it."""
+    """Return a host name for comparison: in lower case, without a trailing dot."""
     return host.strip().lower().removesuffix(".")

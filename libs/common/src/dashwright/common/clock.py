@@ -1,17 +1,20 @@
-"""Time as an argument: what reads the time takes a Clock, so tests decide what time it is."""
+"""Time as an argument: code that needs the time takes a Clock, so that tests control it."""
 
 import time
 from datetime import UTC, datetime
 
 
 class Clock:
-    """The system's time. ``seconds`` is Unix time; ``milliseconds`` is what the interface shows."""
+    """Clock of the system."""
 
     def seconds(self) -> float:
+        """Return Unix time in seconds."""
         return time.time()
 
     def milliseconds(self) -> int:
+        """Return Unix time in milliseconds, as the API shows it."""
         return int(self.seconds() * 1000)
 
     def now(self) -> datetime:
+        """Return the time in UTC."""
         return datetime.fromtimestamp(self.seconds(), UTC)

@@ -1,7 +1,7 @@
-"""JSON text to a tree and back, so that what was sent is what is stored.
+"""JSON text to a tree and back, without changing what was sent.
 
-orjson reads integers beyond 64 bits as floats, ``1.10`` as ``1.1``, lets the last of two equal keys win, and nobody notices. Here every
-number that is not a plain integer stays the text it was, and what cannot be kept is refused with the reason.
+orjson reads integers beyond 64 bits as floats, ``1.10`` as ``1.1``, and silently lets the last of two equal keys win.
+Here every number that is not a plain integer keeps its text, and what cannot be kept is refused with the reason.
 """
 
 import json
@@ -15,19 +15,19 @@ from dashwright.common.errors import Invalid
 
 DEEPEST_TREE = 128
 _EXACT_DIGITS = 15
+#: Beginning of a line in indented JSON that is one level too deep. Line breaks within texts are escaped there.
 _DEEPER = b"\n" + b"  " * DEEPEST_TREE
-"""How a line begins in indented JSON that is a level too deep: breaks within texts are written as escapes."""
 
 _SPACE = b" \t\n\r"
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_EXACT_DIGITS + 1)
+#: Escapes that programs in Go write for characters with a meaning in HTML.
 _GO_ESCAPES = ((b"\\u003c", b"<"), (b"\\u003e", b">"), (b"\\u0026", b"&"))
-"""What programs in Go write for characters that mean something in HTML."""
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class ExactNumber(float):
-    """A number that is written as it was sent; to whoever reckons it is the nearest float, beyond the range of floats an infinity."""
+    """Number that is written as it was sent. In calculations it is the nearest float, infinity beyond the range of floats."""
 
     __slots__ = ("text",)
 
@@ -52,15 +52,18 @@ class ExactNumber(float):
 
 
 def read_json(text: str) -> Any:
-    """The tree of a JSON document, objects in the order of their keys; numbers that are no plain integers are Exact.
+    """Return the tree of a JSON document, with objects in the order of their keys.
 
-    Raises Invalid with the line of the fault.
+    Numbers that are not plain integers are ExactNumber. Raises Invalid with the line of the fault.
     """
     return _read(text)[0]
 
 
 def read_shallow(text: str) -> Any:
-    """As ``read_json``, and raises Invalid also where objects and lists are nested deeper than 128 levels."""
+    """Return the tree of a JSON document, as ``read_json`` does.
+
+    Raises Invalid also for objects and lists nested deeper than 128 levels.
+    """
     tree, written = _read(text)
     is_indented = written[1:2] == b"\n"
     if not is_indented or _DEEPER in written:
@@ -69,16 +72,16 @@ def read_shallow(text: str) -> Any:
 
 
 def _read(text: str) -> tuple[Any, bytes]:
-    """The tree and how it was written again, which is empty where more than that was needed to read it."""
+    """Return the tree and its serialization, which is empty if the slow parser was needed."""
     try:
         tree = orjson.loads(text)
-        # Mostly not even space differs: a file is indented by two, a body not at all.
+        # Usually not even white space differs: a file is indented by two, a body not at all.
         written = orjson.dumps(tree, option=orjson.OPT_INDENT_2 if text[1:2] == "\n" else None)
         sent = _without_go_escapes(text.encode().rstrip(_SPACE))
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return _read_exactly(text), b""
-    # What orjson makes of it in half the time is all of it where it differs by space at most: a key that is lost, a number in other digits
-    # or a text with other escapes shows in what is written.
+    # The fast parser lost nothing if its output differs in white space at most: a lost key, a number in other digits or a text with
+    # other escapes would show there.
     is_all = written == sent or written.translate(None, _SPACE) == sent.translate(None, _SPACE)
     return (tree, written) if is_all else (_read_exactly(text), b"")
 
@@ -100,7 +103,7 @@ def _read_exactly(text: str) -> Any:
 
 
 def write_json(tree: Any) -> bytes:
-    """Compact JSON. Raises Invalid for what JSON cannot hold."""
+    """Return compact JSON. Raises Invalid for what JSON cannot represent."""
     try:
         return orjson.dumps(tree, default=_as_sent)
     except orjson.JSONEncodeError as fault:
@@ -108,7 +111,7 @@ def write_json(tree: Any) -> bytes:
 
 
 def print_json(tree: Any) -> bytes:
-    """JSON to be read by people: an indent of two spaces, a break at the end. Raises Invalid for what JSON cannot hold."""
+    """Return JSON for readers: an indent of two spaces, a final line break. Raises Invalid for what JSON cannot represent."""
     try:
         return orjson.dumps(tree, default=_as_sent, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError as fault:
@@ -116,18 +119,21 @@ def print_json(tree: Any) -> bytes:
 
 
 def json_equal(one: Any, other: Any) -> bool:
-    """Whether two trees are equal, numbers by value: ``1.10`` is ``1.1``, and true is not ``1``."""
+    """Return whether two trees are equal, numbers by value: ``1.10`` is ``1.1``, and true is not ``1``."""
     if one is other:
         return True
     if one != other:
         # A long integer is not equal to the same number with an exponent, which is a float to Python.
         return (_holds_long_number(one) or _holds_long_number(other)) and canonical(one) == canonical(other)
-    # What is written alike is equal, and writing is quick; else numbers are reckoned with.
+    # Equal text means equal trees and is quick to compare; otherwise compare numbers by value.
     return _in_order(one) == _in_order(other) or canonical(one) == canonical(other)
 
 
 def canonical(tree: Any) -> bytes:
-    """The same bytes for trees that are equal: keys in order, numbers by value. Raises Invalid for a number beyond all reason."""
+    """Return equal bytes for equal trees: keys in order, numbers by value.
+
+    Raises Invalid for a number with an exponent of too many digits.
+    """
     try:
         return orjson.dumps(_by_value(tree), option=orjson.OPT_SORT_KEYS)
     except orjson.JSONEncodeError as fault:
@@ -135,11 +141,11 @@ def canonical(tree: Any) -> bytes:
 
 
 def check_depth(tree: Any) -> None:
-    """Raises Invalid where objects and lists are nested deeper than 128 levels."""
+    """Raise Invalid for objects and lists nested deeper than 128 levels."""
     try:
         is_deep = _DEEPER in orjson.dumps(tree, default=_as_sent, option=orjson.OPT_INDENT_2)
     except orjson.JSONEncodeError:
-        # It is nested far deeper than that, or holds what JSON cannot.
+        # The tree is nested far deeper than that, or contains something that JSON cannot represent.
         is_deep = _is_deep(tree)
     if is_deep:
         raise Invalid(f"nested too deeply: at most {DEEPEST_TREE} levels")
@@ -153,7 +159,7 @@ def _is_deep(tree: Any) -> bool:
 
 
 def check_texts(tree: Any) -> None:
-    """Raises Invalid for a text that the database cannot hold: one with a NUL character, or with half of a surrogate pair."""
+    """Raise Invalid for a text that the database cannot store: one with NUL or half of a surrogate pair."""
     level = [tree]
     while level:
         for node in level:
@@ -164,12 +170,13 @@ def check_texts(tree: Any) -> None:
 
 
 def check_text(text: str) -> None:
+    """Raise Invalid for a text with NUL or half of a surrogate pair."""
     if _UNSTORABLE.search(text):
         raise Invalid(f"the text {text[:40]!r} holds a character that cannot be stored: NUL, or half of a surrogate pair")
 
 
 def _holds_long_number(tree: Any) -> bool:
-    """Or a text with as many digits."""
+    """Return whether the tree contains a long number, or a text with as many digits."""
     return _LONG_NUMBER in _in_order(tree).translate(_ANY_DIGIT)
 
 
@@ -191,7 +198,7 @@ def _by_value(node: Any) -> Any:
 
 
 def _digits(text: str) -> str:
-    """A number as digits times a power of ten, without zeros at the end: ``1.10`` is ``11e-1``."""
+    """Return a number as digits times a power of ten, without trailing zeros: ``1.10`` is ``11e-1``."""
     mantissa, _, power = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("+-").partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -227,7 +234,7 @@ def _integer(text: str) -> int | ExactNumber:
 def _as_sent(value: Any) -> orjson.Fragment:
     if isinstance(value, ExactNumber):
         return orjson.Fragment(value.text)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
 
 def _refuse_constant(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Fair shares of a few slots: one organization's backlog never keeps another organization waiting."""
+"""Fair shares of a few slots: the backlog of one organization never makes another organization wait."""
 
 import asyncio
 import math
@@ -44,7 +44,7 @@ class FairLimiter:
         subject: str = "requests like this",
         advice: str = "try again in a moment",
     ) -> None:
-        """Make a limiter.
+        """Create a limiter.
 
         ``reserve`` is a quarter of the slots by default, and at least one where there are two or more. ``seconds``
         bounds how long a request waits. ``subject`` (plural) and ``advice`` are words of the refusal.
@@ -66,7 +66,7 @@ class FairLimiter:
     async def slot(self, organization: Hashable) -> AsyncIterator[None]:
         """Hold a slot while the block runs.
 
-        Raises TooManyRequests where too many requests of the organization wait, or where this one waited too long.
+        Raises TooManyRequests if too many requests of the organization wait, or if this one waited too long.
         """
         await self._take(organization)
         try:
@@ -81,7 +81,7 @@ class FairLimiter:
             self._give(share)
             return
         if len(share.waiting) >= self._places:
-            raise self._refusal(f"{share.working + len(share.waiting)} {self._subject} of your organization are in hand already")
+            raise self._refusal(f"{share.working + len(share.waiting)} {self._subject} of your organization are in progress already")
         self._shares[organization] = share
         await self._wait(organization, share)
 

@@ -1,4 +1,4 @@
-"""Who asks: the caller of a request or the submitter of a job, and what they may do."""
+"""Identity of a caller or of the submitter of a job, and what it may do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Role(StrEnum):
-    """The role of a member in an organization, lowest first."""
+    """Role of a member in an organization, lowest first."""
 
     NONE = "None"
     VIEWER = "Viewer"
@@ -15,7 +15,7 @@ class Role(StrEnum):
     ADMIN = "Admin"
 
     def holds(self, other: "Role") -> bool:
-        """Whether this role may what the other may."""
+        """Return whether this role includes the other."""
         return _RANK[self] >= _RANK[other]
 
 
@@ -23,7 +23,7 @@ _RANK: Final = {role: rank for rank, role in enumerate(Role)}
 
 
 class Caller(StrEnum):
-    """What kind of credential asks. Only a USER is a person: quotas of users, stars and passwords are theirs alone."""
+    """Kind of the credential. Only a USER is a person: quotas of users, stars and passwords belong to users alone."""
 
     USER = "user"
     SERVICE_ACCOUNT = "service-account"
@@ -34,45 +34,41 @@ class Caller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """A verified caller, in the organization the request is about; ``org_id`` 0 is the caller as seen globally.
+    """Verified caller in the organization of the request."""
 
-    ``permissions`` maps an action (``dashboards:read``) to the scopes it is granted on; the scope ``*`` is every object of the
-    organization. ``granted`` are those of them that somebody granted by hand: what the role gives on folders and what lies in them is
-    for the rules of access to say. ``teams`` are the numbers of the caller's teams in the organization. ``uid`` is what ``createdBy``
-    annotations hold (``user:1``, ``service-account:7``, ``api-key:3``). ``user_id`` is the row of a user or service account, ``key_id``
-    that of the key or token they came with, ``expires_at`` its end in Unix seconds.
-    """
-
-    uid: str
+    uid: str  #: Value of ``createdBy`` annotations: ``user:1``, ``service-account:7``, ``api-key:3``.
     login: str
-    org_id: int
+    org_id: int  #: 0: the caller outside of any organization.
     role: Role
-    user_id: int = 0
+    user_id: int = 0  #: Row of the user or service account.
     is_server_admin: bool = False
+    #: Scopes on which each action (``dashboards:read``) is granted. ``*`` is every object of the organization.
     permissions: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    #: Those permissions that were granted explicitly. What a role may do in folders is decided by access rules.
     granted: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    teams: frozenset[int] = frozenset()
+    teams: frozenset[int] = frozenset()  #: Numbers of the caller's teams in the organization.
     kind: Caller = Caller.USER
-    key_id: int = 0
-    expires_at: int | None = None
+    key_id: int = 0  #: Row of the key or token.
+    expires_at: int | None = None  #: End of the key or token, in Unix seconds.
 
     @property
     def namespace(self) -> str:
+        """Namespace of the organization."""
         return namespace_of(self.org_id)
 
     def may(self, action: str, scope: str = "*") -> bool:
-        """Whether a grant of ``action`` covers ``scope``: all that it names, so ``*`` is covered by ``*`` only."""
+        """Return whether a grant of ``action`` covers ``scope``. The scope ``*`` is covered only by ``*``."""
         scopes = self.permissions.get(action)
         if scopes is None:
             return False
         return "*" in scopes or scope in scopes or any(covers(granted, scope) for granted in scopes)
 
     def holds(self, action: str) -> bool:
-        """Whether ``action`` is granted on anything at all."""
+        """Return whether ``action`` is granted on any scope."""
         return bool(self.permissions.get(action))
 
     def ids(self, action: str, prefix: str) -> frozenset[int] | None:
-        """The numbers of the objects ``prefix`` + number that ``action`` is granted on; None stands for all of them."""
+        """Return the numbers after ``prefix`` in the scopes on which ``action`` is granted; None means all."""
         scopes = self.permissions.get(action, frozenset[str]())
         if any(covers(granted, f"{prefix}*") for granted in scopes):
             return None
@@ -80,7 +76,7 @@ class Identity:
         return frozenset(int(text) for text in numbers if text.isascii() and text.isdigit() and (text == "0" or text[0] != "0"))
 
     def names(self, action: str, prefix: str) -> frozenset[str] | None:
-        """What stands behind ``prefix`` in the scopes that ``action`` is granted on; None stands for everything."""
+        """Return the names after ``prefix`` in the scopes on which ``action`` is granted; None means all."""
         scopes = self.permissions.get(action, frozenset[str]())
         if any(covers(granted, f"{prefix}*") for granted in scopes):
             return None
@@ -88,20 +84,20 @@ class Identity:
 
 
 def covers(granted: str, scope: str) -> bool:
-    """Whether a granted scope covers another: the same, ``*``, or a pattern ``teams:*`` of what begins so.
+    """Return whether a granted scope covers another: an equal one, ``*``, or a pattern like ``teams:*``.
 
-    A ``*`` anywhere but alone or behind the last colon is an ordinary character.
+    A ``*`` elsewhere than alone or after the last colon is an ordinary character.
     """
     return granted in (scope, "*") or (granted.endswith(":*") and scope.startswith(granted[:-1]))
 
 
 def namespace_of(org_id: int) -> str:
-    """The resource API's name of an organization: ``default`` for 1, ``org-N`` for the others."""
+    """Return the namespace of an organization: ``default`` for 1, ``org-N`` for the others."""
     return "default" if org_id == 1 else f"org-{org_id}"
 
 
 def org_of(namespace: str) -> int | None:
-    """The organization a namespace names, or None where it names none."""
+    """Return the organization of a namespace, or None."""
     if namespace == "default":
         return 1
     digits = namespace.removeprefix("org-")

@@ -1,4 +1,4 @@
-"""Keys for one purpose each, derived from a SECRET_KEY; none tells anything about another or about SECRET_KEY."""
+"""Keys for one purpose each, derived from a SECRET_KEY. None reveals anything about another or about SECRET_KEY."""
 
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -12,5 +12,5 @@ def derive(secret_key: str, purpose: bytes, length: int = 32) -> bytes:
 
 
 def key_id(secret_key: str) -> bytes:
-    """Return the name of a SECRET_KEY, which is stored and sent beside what was made with it."""
+    """Return the identifier of a SECRET_KEY, which is stored and sent next to what was made with it."""
     return derive(secret_key, b"dashwright key id", KEY_ID_BYTES)

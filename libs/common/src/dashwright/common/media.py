@@ -1,4 +1,4 @@
-"""Media types: what an ``Accept`` header asks for, and whether a client of frames gets them as Arrow."""
+"""Media types: what an ``Accept`` header accepts, and whether a client gets frames as Arrow."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -11,15 +11,15 @@ YAML: Final = "application/yaml"
 
 
 class MediaRange(NamedTuple):
-    """What a client takes. Name and parameters' names are in lower case; the weight is 1 where none is given, 0 where it is unreadable."""
+    """Media range that a client accepts. Names are in lower case."""
 
     name: str
     parameters: Mapping[str, str]
-    weight: float
+    weight: float  #: 1 if missing, 0 if invalid.
 
 
 def ranges(accept: str) -> Iterator[MediaRange]:
-    """The media ranges of an ``Accept`` header in their order."""
+    """Yield the media ranges of an ``Accept`` header in their order."""
     for part in accept.split(","):
         name, *pieces = (piece.strip() for piece in part.split(";"))
         parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in (piece.partition("=") for piece in pieces)}
@@ -27,7 +27,7 @@ def ranges(accept: str) -> Iterator[MediaRange]:
 
 
 def wants_arrow(accept: str) -> bool:
-    """Whether a client with this ``Accept`` header gets Arrow: it names it, and no lower than JSON."""
+    """Return whether a client gets Arrow: its ``Accept`` header names Arrow with at least the weight of JSON."""
     weights = {item.name: item.weight for item in ranges(accept)}
     weight = weights.get(ARROW, 0.0)
     return weight > 0 and weight >= weights.get(JSON, 0.0)

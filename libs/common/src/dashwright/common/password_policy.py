@@ -1,10 +1,10 @@
-"""Which passwords are too weak to be set, or to be used where strangers can try them."""
+"""Rules for passwords that are too weak to be set, or to be used where unauthenticated clients can try them."""
 
 from dataclasses import dataclass
 from typing import Final
 
+#: Bytes. A longer password would only make hashing slower.
 LONGEST_PASSWORD: Final = 1024
-"""Bytes: a longer one would only make the hashing longer."""
 
 _LISTED: Final = (
     "00000000 11111111 123123123 12341234 12345678 123456789 1234567890 1q2w3e4r 1q2w3e4r5t 1qaz2wsx 87654321 "
@@ -16,13 +16,13 @@ _LISTED: Final = (
     "qwerty1234 qwertyui qwertyuiop rootroot secret123 starwars sunshine sunshine1 superman test1234 testtest "
     "trustno1 welcome1 welcome123 welcome1234 whatever zaq12wsx zxcvbnm1 zxcvbnm123 "
 )
+#: Passwords of eight characters and more that attackers try first.
 _COMMON: Final = frozenset(_LISTED.split())
-"""Passwords of eight characters and more that are tried first."""
 
 
 @dataclass(frozen=True, slots=True)
 class PasswordPolicy:
-    """The least that a password must be: ``shortest`` characters, and nothing that is guessed first."""
+    """Minimum requirements of a password: ``shortest`` characters, and not a common one."""
 
     shortest: int
 
@@ -36,5 +36,5 @@ class PasswordPolicy:
         return folded in _COMMON or len(set(folded)) == 1 or folded in {name.casefold() for name in names}
 
     def is_weak(self, password: str, *names: str) -> bool:
-        """Return whether a password must not be set, and not be used where strangers can try it."""
+        """Return whether a password must not be set, nor used where unauthenticated clients can try it."""
         return self.is_short(password) or self.is_common(password, *names)

@@ -1,6 +1,6 @@
-"""Where data sources and git hosts may lie.
+"""Addresses that data sources and git hosts may have.
 
-The addresses that are judged here are those that are connected to: nobody resolves a name twice.
+The checked addresses are the ones that are connected to: a name is resolved only once, so it cannot change in between.
 """
 
 import asyncio
@@ -14,27 +14,28 @@ from dashwright.common.errors import BadRequest, SourceFailed
 
 SETTING = "DASHWRIGHT_ALLOWED_HOSTS"
 
+#: Threads of their own: names whose servers never respond must not occupy the threads of all other work.
 _LOOKING_UP: Final = ThreadPoolExecutor(max_workers=32, thread_name_prefix="look-up")
-"""Threads for nothing else: names whose servers never answer must not take those that all other work is done in."""
 
 _SECONDS: Final = 10.0
 
 
 class Reach:
-    """``whose`` host is judged, for the errors: ``the data source's``."""
+    """Resolver of permitted hosts. ``whose`` names the host in errors: ``the data source's``."""
 
     def __init__(self, allowed: AllowedHosts, whose: str = "the data source's") -> None:
         self._allowed = allowed
         self._whose = whose
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
-        """The addresses of ``host`` to connect to, in the order to try them. Without ``encrypted`` only listed ones may be reached.
+        """Return the addresses of ``host`` to connect to, in the order to try them.
 
-        Raises BadRequest that names the setting where one of them may not be reached, SourceFailed where the name is not known.
+        Without ``encrypted`` only listed addresses are allowed. Raises BadRequest, naming the setting, if an address is
+        not allowed, and SourceFailed if the name cannot be resolved.
         """
         addresses = await _addresses(host, port, self._whose)
         for address in addresses:
-            # One is enough to refuse them all: a name that leads inside and outside would get inside by chance.
+            # One is enough to refuse the host: a name with public and internal addresses could reach the internal ones by chance.
             if not self._allowed.permits(address, host):
                 raise BadRequest(
                     f"{self._whose} host {host!r:.80} has the address {address}, which is not public; "

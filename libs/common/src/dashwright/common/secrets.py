@@ -1,7 +1,8 @@
-"""Secrets at rest: sealed under SECRET_KEY, each bound to whom it belongs to (docs/decisions/0006-secrets-at-rest.md).
+"""Secrets at rest: sealed under SECRET_KEY, each bound to its owner (docs/decisions/0006-secrets-at-rest.md).
 
-A sealed secret is ``version (1 byte) · key id (4) · nonce (12) · AES-256-GCM ciphertext with its tag``. The version says how the rest
-is read and how the key comes from SECRET_KEY; the key id tells one SECRET_KEY from another, and nothing about either.
+A sealed secret is ``version (1 byte) · key id (4) · nonce (12) · AES-256-GCM ciphertext with its tag``. The version
+says how the rest is read and how the key is derived from SECRET_KEY. The key id distinguishes SECRET_KEYs and reveals
+nothing about them.
 """
 
 import os
@@ -18,11 +19,11 @@ _NONCE_BYTES, _TAG_BYTES = 12, 16
 
 
 class SecretUnreadable(DashwrightError):
-    """A sealed secret that this key does not open. The text says why and what to do, and neither the secret nor its name."""
+    """Sealed secret that no key opens. The message says why and what to do, without the secret or its name."""
 
 
 class SecretBox:
-    """Seals texts under one key, and opens those sealed under that one or another that is accepted."""
+    """Box that seals texts under one key, and opens those sealed under that key or another accepted one."""
 
     def __init__(self, header: bytes, ciphers: Mapping[bytes, AESGCM]) -> None:
         #: The beginning of everything that this box seals: the version and the key id.
@@ -37,16 +38,16 @@ class SecretBox:
 
     @property
     def headers(self) -> Sequence[bytes]:
-        """The beginnings of everything that this box opens."""
+        """Beginnings of everything that this box opens."""
         return [*self._ciphers]
 
     def seal(self, text: str, owner: str) -> bytes:
-        """``owner`` names the place the secret is for, and has to be given to open it; equal texts never look alike."""
+        """Return a sealed text. Opening it requires the same ``owner``; equal texts are sealed differently each time."""
         nonce = os.urandom(_NONCE_BYTES)
         return self.header + nonce + self._ciphers[self.header].encrypt(nonce, text.encode(), self.header + owner.encode())
 
     def open(self, sealed: bytes, owner: str) -> str:
-        """Raises SecretUnreadable for what was sealed under another key or for another owner, or was changed since."""
+        """Return the text. Raises SecretUnreadable if it was sealed under another key or for another owner, or was changed."""
         header, rest = sealed[: len(self.header)], sealed[len(self.header) :]
         if sealed[:1] != _VERSION or len(rest) < _NONCE_BYTES + _TAG_BYTES:
             raise SecretUnreadable("A stored secret has a form that this version does not know; update the program, or enter it again")

@@ -1,8 +1,8 @@
-"""Read untrusted YAML and write YAML that every reader understands.
+"""YAML: reads untrusted YAML and writes YAML that every reader understands.
 
-Reading uses ryaml: YAML 1.2 types, no merge keys, no key twice, one document. ryaml takes quadratic time for open
-brackets and ``%TAG`` lines, and copies what an alias names; ``_check_structure`` bounds all three first.
-What is written means the same to readers of YAML 1.1, to whom ``no`` is false and ``12:30`` a number.
+Reading uses ryaml: YAML 1.2 types, no merge keys, no duplicate keys, one document. ryaml takes quadratic time for open
+brackets and ``%TAG`` lines, and copies what an alias names; ``_check_structure`` bounds all three first. The output
+means the same to readers of YAML 1.1, for which ``no`` is false and ``12:30`` a number.
 """
 
 import math
@@ -20,33 +20,33 @@ from dashwright.common.errors import Invalid
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./-]+)*")
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+#: Line breaks, and characters that readers do not accept as text.
 _ESCAPED: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Breaks of lines, and what readers take for no text."""
 
 _ITEM: Final = r"""(?:"[^"\\\[\]{}\n]*+"[ ]*+|'[^'\[\]{}\n]*+'[ ]*+|[\w.:/$+-][\w.:/$+ -]*+)?+"""
+#: Matches each bracket that may open a list or map and does not close on its own, and some brackets within texts.
 _OPENING: Final = re.compile(
     r"""(?:^|(?<=[\s\x85\ufeff\[{,:?-]))[\[{]
     (?![ ]*+ITEM(?:,[ ]*+ITEM)*+[\]}])""".replace("ITEM", _ITEM),
     re.VERBOSE,
 )
-"""Matches each bracket that may open a list or map and does not close on its own, and some brackets within texts."""
 
+#: Number of open brackets that cannot nest too deeply, so the structure need not be checked.
 _UNCHECKED_OPENINGS: Final = 128
-"""Brackets of ``_OPENING`` up to which a text needs no check of its structure: they cannot nest too deeply."""
 
 _ALIAS: Final = re.compile(r"(?:^|(?<=[\s\x85\ufeff\[{,:?-]))\*[^\s*]")
 _DIRECTIVE: Final = re.compile("^%", re.MULTILINE)
 
 _MAX_DEPTH: Final = 128
 _MAX_DIRECTIVES: Final = 16
+#: Values and ends of lists and maps, checked in less than a second. 5 MB of dashboards have fewer.
 _MAX_EVENTS: Final = 500_000
-"""Values and ends of lists and maps, checked in less than a second. 5 MB of dashboards have fewer."""
 
+#: Size of all that aliases copy: one for each value, and one for each character of a text.
 _MAX_COPIED: Final = 1_000_000
-"""Size of all that aliases copy: one for each value, and one for each character of a text."""
 
+#: Characters of a key without an explicit mark. Readers look for the colon in the first 1024 characters only.
 _LONGEST_KEY: Final = 1000
-"""Characters of a key before the mark that says so: readers look no further than 1024 for its colon."""
 
 
 def read_yaml(text: str) -> Any:
@@ -65,7 +65,7 @@ def read_yaml(text: str) -> Any:
 
 
 def read_documents(text: str) -> list[Any]:
-    """Return all documents of a text, also those that are no JSON: with keys of other types, tags and merge keys. Raises Invalid."""
+    """Return all documents of a text, including those with other key types, tags and merge keys. Raises Invalid."""
     _check_cost(text)
     try:
         return ryaml.loads_all(text) or []  # type: ignore[attr-defined]  # as above
@@ -132,7 +132,7 @@ def _events(text: str) -> Iterator[Any]:
 
 
 def _faults(tree: Any) -> Iterator[str]:
-    """ryaml bounds the depth (128), so this recursion is bounded, too."""
+    """Yield what JSON cannot represent. The recursion is bounded, since ryaml limits the depth to 128."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             if not isinstance(key, str):
@@ -177,7 +177,7 @@ def _member(key: str, value: Any) -> Iterator[str]:
 
 
 def _after(mark: str, lines: Iterator[str]) -> Iterator[str]:
-    """A block that begins on the line of a mark of two characters."""
+    """Yield a block that begins on the line of a two-character mark."""
     yield mark + next(lines)
     for line in lines:
         yield "  " + line
@@ -205,7 +205,7 @@ def _text(text: str) -> str:
 
 
 def _number(text: str) -> str:
-    """A number as readers of YAML 1.1 know it for one: before an exponent there is a point, and in it a sign."""
+    """Return a number that readers of YAML 1.1 recognize: with a point before the exponent, and a sign in it."""
     mantissa, mark, power = text.lower().partition("e")
     if not mark:
         return text

@@ -11,6 +11,7 @@ from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpe
 
 
 def _target(spec: JobSpec) -> str:
+    """Return the options as text: only equal exports may be merged."""
     return spec.export.model_dump_json(by_alias=True, exclude_none=True) if spec.export is not None else ""
 
 

@@ -23,7 +23,7 @@ def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
     if options.pr is not None and options.pr < 0:
         yield Cause(f"{prefix}pr.pr", "FieldValueInvalid", f"Invalid value: {options.pr}: give the number of a pull request, 1 or more")
     elif not (options.pr or options.ref or options.url):
-        text = "Required value: which pull request? Give its number, or else its branch as ref or its address as url"
+        text = "Required value: give the number of a pull request, its branch as ref or its address as url"
         yield Cause(f"{prefix}pr.pr", "FieldValueRequired", text)
 
 

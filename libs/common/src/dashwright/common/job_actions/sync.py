@@ -14,7 +14,7 @@ def _target(spec: JobSpec) -> str:
 
 def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
     if spec.sync is not None and spec.sync.ref:
-        text = "Forbidden: a sync takes the newest commit; ask for a rollback to have an earlier one"
+        text = "Forbidden: a sync takes the newest commit; roll back to get an earlier one"
         yield Cause(f"{prefix}sync.ref", "FieldValueForbidden", text)
 
 

@@ -1,4 +1,4 @@
-"""What a job says at each step and at its end. Clients show these texts, so they stand in one place."""
+"""Messages of jobs at each step and at their end. Clients show these texts, so they are in one place."""
 
 STARTED = "start job"
 COMPLETED = "completed successfully"
@@ -34,4 +34,5 @@ LEASE_LAPSED = "Job failed due to lease expiry - worker may have crashed or lost
 
 
 def too_many_errors(count: int) -> str:
+    """Return the message of a job that stopped after ``count`` errors."""
     return f"too many errors: {count}"

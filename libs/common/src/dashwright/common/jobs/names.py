@@ -1,7 +1,8 @@
-"""Names that are derived, not chosen: of jobs, and of the folders and objects that files stand for.
+"""Derived names: of jobs, and of the folders and objects that files describe.
 
-Deterministic, so that every sync of a path means the same object. The recipe (as observed in existing products, whose names stay the
-same here): a readable part, a hyphen, and as much of a SHA-256 over repository and path as fits into 40 characters.
+Deterministic, so that every sync of a path yields the same object. The recipe was observed in existing products, whose
+names must not change: a readable part, a hyphen, and as much of a SHA-256 over repository and path as fits into 40
+characters.
 """
 
 import hashlib
@@ -19,15 +20,18 @@ _HYPHENS = re.compile(r"-{2,}")
 
 
 def job_name(repository: str, action: str, suffix: str) -> str:
-    """``{repository}-{action}-{suffix}``, at most 63 characters: a long repository name is cut, so ``suffix`` must make it unique."""
+    """Return ``{repository}-{action}-{suffix}``, at most 63 characters.
+
+    A long repository name is cut, so ``suffix`` must make the name unique.
+    """
     tail = f"-{action}-{suffix}"
     return repository[: LONGEST_JOB_NAME - len(tail)].rstrip("-.") + tail
 
 
 def folder_name(repository: str, directory: str, *, turn: str = "") -> str:
-    """The name of the folder that stands for a directory; two repositories never share one.
+    """Return the name of the folder for a directory; unique across repositories.
 
-    ``turn``: of a directory that comes again after its folder has gone elsewhere, and kept the name.
+    ``turn`` distinguishes a directory that is created again after its folder was moved elsewhere with its name.
     """
     path = clean(directory)
     title = sanitise(path.rpartition("/")[2])
@@ -35,19 +39,22 @@ def folder_name(repository: str, directory: str, *, turn: str = "") -> str:
 
 
 def object_name(repository: str, path: str) -> str:
-    """The name of the object in a file that names none itself. The suffix of the file does not count."""
+    """Return the name for the object in a file that does not name it. The suffix of the file is ignored."""
     stem = re.sub(r"\.[^./]*$", "", clean(path))
     return _undotted(hashed(repository, stem, stem.rpartition("/")[2]))
 
 
 def sanitise(text: str) -> str:
-    """Lower case letters, digits, hyphens and dots only, neither of the last two at an end."""
+    """Return ``text`` with only lower case letters, digits, hyphens and dots, neither of the last two at an end."""
     lowered = text.lower().replace("/", "-").replace("_", "-")
     return _HYPHENS.sub("-", _DROPPED.sub("", lowered)).strip("-.")
 
 
 def hashed(repository: str, key: str, text: str) -> str:
-    """``text`` with a hash over repository, ``key`` and ``text`` behind it, made readable: at most 40 characters, 8 of hash at least."""
+    """Return ``text`` followed by a readable hash over repository, ``key`` and ``text``.
+
+    At most 40 characters, of which at least 8 are hash.
+    """
     digest = hashlib.sha256(f"{repository}/{key}{text}".encode()).digest()
     readable = text.encode()[: LONGEST_NAME - SHORTEST_HASH - 1]
     suffix = sanitise(urlsafe_b64encode(digest).decode())[: LONGEST_NAME - 1 - len(readable)]
@@ -55,5 +62,5 @@ def hashed(repository: str, key: str, text: str) -> str:
 
 
 def _undotted(name: str) -> str:
-    """Dots may stand in the name of a file but not in that of a dashboard or folder."""
+    """Return a name without dots, which names of files may have but those of dashboards and folders may not."""
     return name.replace(".", "-")

@@ -1,7 +1,7 @@
-"""Paths inside a repository: which are safe, which are hidden, which hold resources, and in what order they are worked on.
+"""Paths inside a repository: which are safe, which are hidden, which hold resources, and their processing order.
 
-A path is relative, its parts are joined by ``/``, and a directory ends in ``/``. A part may hold every character that is seen, and none
-that leads elsewhere once a program decodes it.
+A path is relative, its parts are joined by ``/``, and a directory ends in ``/``. A part may contain every visible
+character, but nothing that another program would decode to a separator.
 """
 
 import posixpath
@@ -12,19 +12,19 @@ from collections.abc import Iterator
 from dashwright.common.errors import BadRequest
 
 LONGEST_PATH = 1024
+#: Nesting of directories that are examined. Folders made of them have a limit of their own.
 DEEPEST_WALK = 64
-"""Directories below one another that are looked into; the folders that are made of them have a limit of their own."""
+#: File that keeps an otherwise empty directory in git.
 KEEP = ".keep"
-"""The file that keeps a directory which holds nothing else."""
 RESOURCE_SUFFIXES = (".json", ".yaml", ".yml")
 
 _PLAIN = re.compile(r"[\w ./()&+',=;@!#~{}\[\]-]*", re.ASCII)
+#: Dot, slash, backslash or control character, percent-encoded once or several times.
 _ENCODED = re.compile(r"%(?:25)*(?:2e|2f|5c|[01][0-9a-f]|7f)", re.IGNORECASE)
-"""A dot, slash, backslash or control character, percent-encoded once or several times."""
+#: Invisible characters that are part of words in some scripts and of emoji.
 _JOINERS = "\u200c\u200d"
-"""Invisible characters that belong to words of some scripts and to emoji."""
+#: Unicode categories of control characters, direction marks, surrogates and line breaks.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories of control characters, marks of direction, halves of characters and line breaks."""
 
 
 def check_path(path: str) -> None:
@@ -64,32 +64,33 @@ def _is_seen(char: str) -> bool:
 
 
 def is_hidden(path: str) -> bool:
-    """Whether a part of the path begins with a dot; ``.`` and ``..`` are not names and so not hidden."""
+    """Return whether a part of the path begins with a dot. ``.`` and ``..`` are not names, so they are not hidden."""
     return any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
 
 
 def is_directory(path: str) -> bool:
+    """Return whether the path is a directory."""
     return path == "" or path.endswith("/")
 
 
 def is_resource(path: str) -> bool:
-    """Whether the name is one of a file that holds a resource; the case of the suffix counts."""
+    """Return whether a file of that name holds a resource. The suffix is case-sensitive."""
     return path.endswith(RESOURCE_SUFFIXES)
 
 
 def is_markdown(path: str) -> bool:
-    """Whether the name is one of a text for people, which holds no resource; the case of the suffix does not count."""
+    """Return whether a file of that name is Markdown, which holds no resource. The suffix is not case-sensitive."""
     return path.lower().endswith(".md")
 
 
 def parent(path: str) -> str:
-    """The directory that holds the file or directory: ``a/`` for ``a/b.json`` and for ``a/b/``, the root (empty) for ``a/``."""
+    """Return the directory of a path: ``a/`` for ``a/b.json`` and for ``a/b/``, the root (empty) for ``a/``."""
     head, slash, _ = path.rstrip("/").rpartition("/")
     return head + slash
 
 
 def directories(path: str) -> Iterator[str]:
-    """The directory itself or the one that holds the file, and all above it, deepest first, without the root."""
+    """Yield the directory itself or that of the file, and all above it, deepest first, without the root."""
     directory = path if is_directory(path) else parent(path)
     while directory:
         yield directory
@@ -97,24 +98,24 @@ def directories(path: str) -> Iterator[str]:
 
 
 def join(directory: str, path: str) -> str:
-    """A path inside a directory, as it is from where that lies; the directory has no slash at its end, and is empty where it lies there."""
+    """Return a path inside ``directory`` relative to the directory's parent. ``directory`` has no trailing slash; empty: the root."""
     return f"{directory}/{path}" if directory else path
 
 
 def within(directory: str, path: str) -> str:
-    """The way back from ``join``; empty for what lies outside the directory."""
+    """Return a path relative to ``directory``, the inverse of ``join``; empty for a path outside of it."""
     if not directory:
         return path
     return path.removeprefix(f"{directory}/") if path.startswith(f"{directory}/") else ""
 
 
 def plan_order(path: str) -> tuple[int, str]:
-    """Sorts deepest first, and by name where the depth is the same."""
+    """Return the sort key of a path: deepest first, then by name."""
     return -len(path.rstrip("/").split("/")), path
 
 
 def clean(path: str) -> str:
-    """The shortest equal path: no empty, ``.`` or resolvable ``..`` parts, no slash at the end, back-slashes turned."""
+    """Return the shortest equal path: no empty, ``.`` or resolvable ``..`` parts, no trailing slash, no backslashes."""
     turned = path.replace("\\", "/")
     cleaned = posixpath.normpath(turned)
     return "/" + cleaned.lstrip("/") if cleaned.startswith("/") else cleaned

@@ -1,4 +1,4 @@
-"""What a job has done so far: results counted into the numbers of a JobStatus."""
+"""Progress of a job: results counted into the numbers of a JobStatus."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -7,41 +7,39 @@ from typing import Final
 from dashwright.common.jobs import job_messages
 from dashwright.common.models.provisioning import JobResourceSummary, JobStatus, State
 
+#: Number of error texts kept, and of errors at which most jobs stop.
 MOST_ERRORS = 20
 
+#: Percent that an unfinished job shows at most: results in progress may still have to be committed.
 _MOST_AT_WORK: Final = 99.0
-"""Percent that a job shows until it has ended: what is underway may still have to be committed."""
 
 
 class Effect(StrEnum):
-    """The effect of a job on one resource or file. ``ignored`` is a file that holds no resource; ``uncounted`` counts nowhere."""
+    """Effect of a job on one resource or file."""
 
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
     NOOP = "noop"
-    IGNORED = "ignored"
-    UNCOUNTED = "uncounted"
+    IGNORED = "ignored"  #: File without a resource.
+    UNCOUNTED = "uncounted"  #: Result that appears in no summary.
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome for one resource; ``resource`` is the plural. With an ``error`` the effect is the one that was wanted.
+    """Outcome for one resource."""
 
-    A ``warning`` is worth knowing, and changes nothing about the outcome.
-    """
-
-    effect: Effect
+    effect: Effect  #: With an ``error``: the intended effect.
     group: str
-    resource: str
+    resource: str  #: Plural of the kind.
     path: str
     name: str = ""
     error: str = ""
-    warning: str = ""
+    warning: str = ""  #: Worth reporting, without changing the outcome.
 
     @property
     def complaint(self) -> str:
-        """The error or warning with what is needed to find the file."""
+        """Error or warning, with what is needed to find the file."""
         text = self.error or self.warning
         if self.path in text:
             return text
@@ -64,18 +62,15 @@ class _Count:
 
 @dataclass(slots=True)
 class JobProgress:
-    """Grows with each result. ``total`` is the number of results expected, ``underway`` of those done but not yet committed.
-
-    ``to_read`` is the number of files to read before that is known, ``read`` of those read: the first half of the progress.
-    At ``most_errors`` the verdict speaks of too many; that many texts are kept, but every result counts.
-    """
+    """Progress that grows with each result."""
 
     message: str = job_messages.STARTED
-    total: int = 0
-    underway: int = 0
-    to_read: int = 0
-    read: int = 0
+    total: int = 0  #: Number of expected results.
+    underway: int = 0  #: Results that are done but not committed yet.
+    to_read: int = 0  #: Number of files to read before ``total`` is known: the first half of the progress.
+    read: int = 0  #: Number of files read.
     final_message: str = job_messages.COMPLETED
+    #: Errors at which the job ends with too many errors. As many texts are kept, but every result counts.
     most_errors: int = MOST_ERRORS
     errors: list[str] = field(default_factory=list)
     error_count: int = 0
@@ -84,6 +79,7 @@ class JobProgress:
     _counts: dict[tuple[str, str], _Count] = field(default_factory=dict)
 
     def record(self, result: Result, times: int = 1) -> None:
+        """Count a result ``times`` times."""
         self.done += times
         if result.effect is Effect.UNCOUNTED:
             return
@@ -105,25 +101,25 @@ class JobProgress:
             self.errors.append(result.complaint)
 
     def fail(self, message: str) -> None:
-        """The job as a whole failed: nothing that is underway counts."""
+        """Fail the job as a whole: results in progress do not count."""
         self._failure = message
         self.underway = 0
         self.errors = [message, *self.errors][:MOST_ERRORS]
 
     @property
     def percent(self) -> float:
-        """Percent of what is to be read and of the expected results, 0 while both numbers are unknown."""
+        """Percentage of files read and of expected results; 0 while both numbers are unknown."""
         done = min(1.0, (self.done + self.underway) / self.total) if self.total else 0.0
         return 50.0 * (min(1.0, self.read / self.to_read) + done) if self.to_read else 100.0 * done
 
     @property
     def too_many_errors(self) -> str:
-        """The text once the limit is reached, else empty."""
+        """Message once the limit is reached, otherwise empty."""
         return job_messages.too_many_errors(self.error_count) if self.error_count >= self.most_errors else ""
 
     @property
     def outcome(self) -> tuple[State, str]:
-        """The final state and message: any recorded error makes the job an ``error``."""
+        """Final state and message. Any recorded error makes the job an ``error``."""
         if self._failure:
             return State.ERROR, self._failure
         if self.too_many_errors:

@@ -1,12 +1,13 @@
-"""Where messages about jobs go. The exchange is public: batch submitters publish to it."""
+"""Routing keys of messages about jobs. The exchange is public: batch submitters publish to it."""
 
+#: Durable topic exchange. ``submit.{namespace}`` submits jobs; ``work.{action}`` and ``evaluate`` wake a worker for a
+#: recorded one.
 EXCHANGE = "dashwright.jobs"
-"""Durable topic exchange. ``submit.{namespace}`` asks for jobs; ``work.{action}`` and ``evaluate`` wake a worker for a recorded one."""
 
+#: Key that wakes an expressions worker for an evaluation.
 EVALUATE = "evaluate"
-"""The key that wakes an expressions worker for an evaluation."""
 
 
 def work_key(action: str) -> str:
-    """The key that wakes a jobs worker for a job on a repository."""
+    """Return the key that wakes a jobs worker for an action."""
     return f"work.{action}"

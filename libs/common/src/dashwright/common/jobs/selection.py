@@ -1,8 +1,8 @@
-"""Which files of a repository are synced: glob patterns to include and to exclude, with the meaning of gitignore.
+"""Selection of the files of a repository to sync: glob patterns to include and to exclude, as in gitignore.
 
-A pattern with a slash in it (not only at its end) counts from the root, any other at every depth. ``*``, ``?`` and ``[…]`` stay within one
-part, ``**`` stands for any number of directories. A pattern that matches a directory covers everything in it; one that ends in a slash, or
-in ``/**``, matches directories only.
+A pattern with a slash in it (not only at its end) is matched from the root, any other at every depth. ``*``, ``?`` and
+``[…]`` stay within one part, ``**`` matches any number of directories. A pattern that matches a directory covers
+everything in it; one that ends in a slash, or in ``/**``, matches directories only.
 """
 
 import fnmatch
@@ -23,14 +23,15 @@ _ANY_DEPTH: Final = "**"
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """One glob pattern; ``steps`` match the parts of a path one by one, None stands for any number of them."""
+    """Glob pattern."""
 
+    #: Matchers of the parts of a path, one by one; None matches any number of parts.
     steps: tuple[Callable[[str], bool] | None, ...]
     only_directories: bool
 
     @classmethod
     def parse(cls, text: str) -> "Pattern":
-        """Raise BadRequest for a text that is no pattern."""
+        """Return the pattern in a text. Raises BadRequest if it is invalid."""
         _check(text)
         plain = text.removesuffix("/**").rstrip("/")
         only_directories = plain != text
@@ -40,7 +41,7 @@ class Pattern:
         return cls((*([] if anchored else [None]), *steps), only_directories)
 
     def covers(self, path: str) -> bool:
-        """Return whether a file, or a directory (its path ends in a slash), or one above it is matched."""
+        """Return whether the pattern matches a path or a directory above it. The path of a directory ends in a slash."""
         parts = path.rstrip("/").split("/")
         last = len(parts) - (self.only_directories and not paths.is_directory(path))
         states = self._open({0})
@@ -51,14 +52,14 @@ class Pattern:
         return False
 
     def may_cover_below(self, directory: str) -> bool:
-        """Return whether something in a directory may be matched."""
+        """Return whether something in a directory may match."""
         states = self._open({0})
         for part in directory.rstrip("/").split("/"):
             states = self._advance(states, part)
         return bool(states)
 
     def _advance(self, states: set[int], part: str) -> set[int]:
-        """Return where in the pattern one more part of the path leads."""
+        """Return the states of the pattern after one more part of the path."""
         found = set()
         for state in states:
             if state == len(self.steps):
@@ -71,7 +72,7 @@ class Pattern:
         return self._open(found)
 
     def _open(self, states: set[int]) -> set[int]:
-        """Add the states behind ``**``, which may stand for no directory at all."""
+        """Add the states after ``**``, which also matches no directory."""
         found = set(states)
         for state in sorted(states):
             step = state
@@ -83,23 +84,23 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The files that a repository chooses; without ``include`` all of them, less those in ``exclude``."""
+    """Selection of files: those in ``include``, or all if it is empty, except those in ``exclude``."""
 
     include: tuple[Pattern, ...] = ()
     exclude: tuple[Pattern, ...] = ()
 
     @classmethod
     def of(cls, include: Sequence[str] | None, exclude: Sequence[str] | None) -> "Selection":
-        """Raise BadRequest for a text that is no pattern."""
+        """Return the selection for two lists of patterns. Raises BadRequest if a pattern is invalid."""
         return cls(tuple(map(Pattern.parse, include or ())), tuple(map(Pattern.parse, exclude or ())))
 
     @classmethod
     def of_repository(cls, spec: RepositorySpec) -> "Selection":
-        """Return what an admitted spec chooses."""
+        """Return the selection of an admitted spec."""
         return cls.of(spec.selected.include, spec.selected.exclude)
 
     def takes(self, path: str) -> bool:
-        """Return whether a file is chosen; of a directory, whether something in it may be."""
+        """Return whether a file is selected, or whether something in a directory may be."""
         if any(pattern.covers(path) for pattern in self.exclude):
             return False
         if not self.include or any(pattern.covers(path) for pattern in self.include):
@@ -111,7 +112,7 @@ ALL_FILES: Final = Selection()
 
 
 def check_selected(selection: Selection, path: str) -> None:
-    """Raise BadRequest for a file, or a directory (its path ends in a slash), that is left out."""
+    """Raise BadRequest for a file or directory that is not selected. The path of a directory ends in a slash."""
     if not selection.takes(path):
         raise BadRequest(f"{path} is left out by include or exclude in the repository's spec: choose another path, or change these")
 
@@ -128,6 +129,6 @@ def _check(text: str) -> None:
 def _step(part: str) -> Callable[[str], bool]:
     if not re.search(r"[*?[]", part):
         return part.__eq__
-    # Its expressions never go back: each name is matched in linear time.
+    # fnmatch's expressions never backtrack, so each name is matched in linear time.
     matching = re.compile(fnmatch.translate(part)).match
     return lambda name: matching(name) is not None

@@ -1,4 +1,7 @@
-"""What the workflows of a repository let be written, and what an export into it means, in the words that clients of the files API know."""
+"""Rules of the workflows of a repository: what may be written to it, and what an export into it means.
+
+The texts are those that clients of the files API know.
+"""
 
 import re
 from typing import Final
@@ -11,12 +14,12 @@ _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 def is_own(spec: RepositorySpec, ref: str) -> bool:
-    """Whether a ref is what the repository syncs: its own branch, by name or unnamed, or its folder."""
+    """Return whether a ref is what the repository syncs: its own branch, by name or unnamed, or its folder."""
     return not ref or (spec.remote is not None and ref == spec.remote.branch)
 
 
 def check_write(spec: RepositorySpec, ref: str) -> None:
-    """Raises BadRequest, or PreconditionFailed, where the workflows of the repository do not let it be written at that ref."""
+    """Raise BadRequest or PreconditionFailed if the workflows of the repository do not allow writing to a ref."""
     if _COMMIT.fullmatch(ref):
         raise BadRequest("a commit is not written to: name a branch")
     if not spec.workflows:
@@ -29,12 +32,12 @@ def check_write(spec: RepositorySpec, ref: str) -> None:
 
 
 def prefix_of(options: ExportJobOptions) -> str:
-    """The directory that an export goes to, without a slash at its end; empty for the top."""
+    """Return the directory of an export without a trailing slash; empty for the root."""
     return (options.prefix or "").rstrip("/")
 
 
 def check_export(spec: RepositorySpec, options: ExportJobOptions) -> None:
-    """Raises BadRequest, or PreconditionFailed, where an export cannot go there, or not so."""
+    """Raise BadRequest or PreconditionFailed if the repository does not allow an export."""
     check_write(spec, options.branch or "")
     if options.history and spec.type is RepositoryType.LOCAL:
         raise BadRequest("a folder keeps no history: leave history out")
@@ -45,9 +48,9 @@ def check_export(spec: RepositorySpec, options: ExportJobOptions) -> None:
 
 
 def hands_over(spec: RepositorySpec, options: ExportJobOptions) -> bool:
-    """Whether what is exported is managed by the repository from then on.
+    """Return whether the repository manages the exported objects from then on.
 
-    That is where a sync of it finds every object by its name, and leaves it where it is.
+    That requires that a sync of it finds every object by its name, in its present place.
     """
     is_found = is_own(spec, options.branch or "") and options.identifier and not prefix_of(options)
     return is_found and spec.sync.enabled and spec.sync.target is SyncTarget.INSTANCE

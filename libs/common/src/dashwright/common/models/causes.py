@@ -1,4 +1,4 @@
-"""Faults that pydantic found, as causes of an error: where, which kind, and what to do; and the causes that a refusal shows."""
+"""Causes of an error: from faults that pydantic found, and as text in a response."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from dashwright.common.errors import Cause
 
+#: Causes that one response lists; the others are counted.
 MOST_CAUSES: Final = 20
-"""Causes that one refusal shows; it counts the others."""
 
 _REASONS = {
     "missing": "FieldValueRequired",
@@ -22,7 +22,7 @@ _REASONS = {
 
 
 def causes_of(error: ValidationError) -> tuple[Cause, ...] | None:
-    """One cause a fault, with the reasons of the Kubernetes API's field errors; None where the text was no JSON at all."""
+    """Return one cause for each fault, with the reasons of Kubernetes field errors; None if the text was not JSON at all."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     if faults and faults[0]["type"] == "json_invalid":
         return None

@@ -1,4 +1,4 @@
-"""Bodies of the classic API, read as its clients have always been read."""
+"""Bodies of the classic API, read with the tolerance that its clients rely on."""
 
 from typing import Annotated, Any
 

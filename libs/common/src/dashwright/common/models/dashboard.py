@@ -1,4 +1,4 @@
-"""Dashboards: ``dashboard.grafana.app``. The spec is open; the status says how reading it in a version went."""
+"""Dashboards: ``dashboard.grafana.app``. The spec is open; the status says how it was converted for reading."""
 
 from pydantic import Field
 
@@ -6,9 +6,10 @@ from dashwright.common.models.shape import Shape
 
 
 class ConversionStatus(Shape):
-    """``storedVersion`` is the version that shows the dashboard whole."""
+    """Result of showing a dashboard in another version than the stored one."""
 
     failed: bool | None = Field(default=None, description="Whether the dashboard could not be converted to the version that was asked for")
+    #: Version that shows the dashboard completely.
     stored_version: str | None = Field(default=None, description="The version that shows the dashboard whole")
     error: str | None = Field(default=None, description="Why it could not be converted")
 

@@ -1,4 +1,4 @@
-"""What a caller may do with a dashboard: the answer of ``/dto``."""
+"""Rights of a caller on a dashboard: the response of ``/dto``."""
 
 from typing import Any
 
@@ -10,19 +10,23 @@ from dashwright.common.models.shape import Shape
 
 
 class AnnotationActions(Shape):
+    """Rights on annotations."""
+
     can_add: bool = Field(default=False, description="Whether the caller may add annotations")
     can_edit: bool = Field(default=False, description="Whether the caller may change annotations")
     can_delete: bool = Field(default=False, description="Whether the caller may remove annotations")
 
 
 class AnnotationPermission(Shape):
-    """On the annotations of the dashboard, and on those of the organization."""
+    """Rights on the annotations of the dashboard, and on those of the organization."""
 
     dashboard: AnnotationActions = Field(description="On the annotations of the dashboard")
     organization: AnnotationActions = Field(description="On the annotations of the organization")
 
 
 class DashboardAccess(Shape):
+    """Rights of the caller on a dashboard."""
+
     slug: str | None = Field(default=None, description="The title as it stands in the address")
     url: str | None = Field(default=None, description="The address of the dashboard's page")
     is_public: bool = Field(default=False, description="Whether people without an account may see it, which this product does not offer")
@@ -35,7 +39,7 @@ class DashboardAccess(Shape):
 
 
 class DashboardWithAccessInfo(TypeMeta):
-    """A dashboard, and what the caller may do with it."""
+    """Dashboard with the rights of the caller."""
 
     metadata: ObjectMeta = Field(description="What there is to know about any object")
     spec: dict[str, Any] = Field(description="The body of the dashboard", json_schema_extra={"additionalProperties": True})

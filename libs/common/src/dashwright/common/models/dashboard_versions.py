@@ -1,4 +1,4 @@
-"""The versions of a dashboard: the answer of ``/versions``."""
+"""Versions of a dashboard: the response of ``/versions``."""
 
 from pydantic import Field
 
@@ -8,7 +8,7 @@ from dashwright.common.models.shape import Shape
 
 
 class DashboardVersionInfo(Shape):
-    """``version`` is the generation that it was, ``created`` Unix milliseconds."""
+    """Version of a dashboard. ``version`` is its generation, ``created`` is in Unix milliseconds."""
 
     version: Integer32 = Field(default=0, description="The generation that it was")
     parent_version: Integer32 | None = Field(default=None, description="The version that it was made from")
@@ -18,13 +18,13 @@ class DashboardVersionInfo(Shape):
 
 
 class DashboardVersionList(ListEnvelope):
-    """The versions of a dashboard."""
+    """Versions of a dashboard."""
 
     items: list[DashboardVersionInfo] = Field(description="The versions, the newest first")
 
 
 class VersionsQueryOptions(Shape):
-    """The options of a request for versions."""
+    """Options of a request for versions."""
 
     kind: str | None = Field(default=None, description="VersionsQueryOptions")
     api_version: str | None = Field(default=None, description="The group and version of the kind")

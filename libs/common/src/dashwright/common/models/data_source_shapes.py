@@ -1,4 +1,4 @@
-"""Data sources as the classic API takes and shows them."""
+"""Data sources as the classic API accepts and shows them."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,7 +24,7 @@ def _keepable(value: dict[str, Any]) -> dict[str, Any]:
 
 
 class AddDataSourceCommand(ClassicBody):
-    """Without a uid one is made up. A secret that is null counts as missing."""
+    """Data source to create. Without a uid one is generated. A secret that is null counts as missing."""
 
     name: _NotBlank
     type: _NotBlank
@@ -42,11 +42,15 @@ class AddDataSourceCommand(ClassicBody):
 
     @property
     def secrets(self) -> dict[str, str]:
+        """Return the secrets that were sent."""
         return {name: text for name, text in self.secure_json_data.items() if text is not None}
 
 
 class DataSourceChanges(AddDataSourceCommand):
-    """Replaces all but ``uid``, ``url``, ``basicAuthUser`` and secrets that are not given: these stay. An empty secret is removed."""
+    """Data source to update: replaces all fields.
+
+    Not replaced if missing are ``uid``, ``url``, ``basicAuthUser`` and secrets. An empty secret is deleted.
+    """
 
     version: Annotated[int, Field(ge=0, lt=2**63)] | None = None
 
@@ -70,13 +74,16 @@ class _Listed(Shape):
 
 
 class DataSourceItem(_Listed):
-    """One of the list."""
+    """Data source in a list."""
 
     type_name: str
 
 
 class DataSourceShape(_Listed):
-    """``secureJsonFields`` tells which secrets there are; no answer holds one. ``version`` grows with every change."""
+    """Data source with its settings.
+
+    ``secureJsonFields`` names its secrets; no response contains one. ``version`` grows with every change.
+    """
 
     basic_auth_user: str
     with_credentials: bool
@@ -87,6 +94,8 @@ class DataSourceShape(_Listed):
 
 
 class DataSourceSaved(Shape):
+    """Response to a created or updated data source."""
+
     id: int
     name: str
     message: str
@@ -94,14 +103,20 @@ class DataSourceSaved(Shape):
 
 
 class DataSourceDeleted(Shape):
+    """Response to a deleted data source."""
+
     id: int
     message: str
 
 
 class DataSourceId(Shape):
+    """Number of a data source."""
+
     id: int
 
 
 class DataSourceHealth(Shape):
+    """Health of a data source."""
+
     status: str
     message: str

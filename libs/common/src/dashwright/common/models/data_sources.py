@@ -1,11 +1,12 @@
-"""Data sources as the services know them."""
+"""Data sources as the services use them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+#: Characters that an address of the form host:port cannot contain. With them it would be a path, a socket, a URL or
+#: several addresses.
 NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
-"""What an address that is host:port holds none of: it would be a path, a socket, a whole URL, or several addresses."""
 
 
 @dataclass(frozen=True, slots=True)

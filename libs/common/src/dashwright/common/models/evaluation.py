@@ -8,7 +8,7 @@ from dashwright.common.models.shape import Shape
 
 
 class EvaluationSpec(Shape):
-    """``panel`` as ``/api/panels/query`` takes it, with the ordinary queries beside its targets and the time range."""
+    """Panel to evaluate: ``panel`` as ``/api/panels/query`` accepts it, with ordinary queries and the time range next to it."""
 
     panel: dict[str, Any] = Field(description="The panel, as /api/panels/query takes it")
     queries: list[dict[str, Any]] | None = Field(default=None, description="Ordinary queries beside the targets of the panel")
@@ -19,5 +19,5 @@ class EvaluationSpec(Shape):
 
 
 def panel_request(spec: EvaluationSpec) -> dict[str, Any]:
-    """Return the body that ``/api/panels/query`` takes for an evaluation: what stands beside the panel wins over the panel's own."""
+    """Return the body of ``/api/panels/query`` for an evaluation. Members next to the panel override the panel's own."""
     return {**spec.panel, **spec.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"panel"})}

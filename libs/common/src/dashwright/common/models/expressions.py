@@ -31,7 +31,7 @@ FrameType = Literal[
 
 
 class StrictShape(Shape):
-    """A shape that refuses unlisted properties, also where they are null."""
+    """Shape that refuses unlisted properties, even if they are null."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=False)
 
@@ -45,24 +45,30 @@ class StrictShape(Shape):
 
 
 class ExpressionDatasource(StrictShape):
+    """Data source of an expression."""
+
     type: Annotated[str, Field(pattern=r"^__expr__$")]
     uid: str | None = None
     api_version: str | None = None
 
 
 class ResultAssertions(StrictShape):
+    """Assertions about a result, accepted without effect."""
+
     type: FrameType | None = None
     type_version: Annotated[list[int], Field(min_length=2, max_length=2)]
     max_frames: int | None = None
 
 
 class TargetTimeRange(StrictShape):
+    """Time range of one target."""
+
     from_: str = Field("now-6h", alias="from")
     to: str = "now"
 
 
 class TargetShape(StrictShape):
-    """What every expression target has."""
+    """Members of every expression target."""
 
     ref_id: Annotated[str, Field(min_length=1)]
     datasource: ExpressionDatasource | None = None
@@ -73,18 +79,22 @@ class TargetShape(StrictShape):
 
 
 class MathTarget(TargetShape):
+    """Target ``math``."""
+
     type: Literal["math"]
     expression: Reference
 
 
+#: The rule of ``ReduceSettings._value_fits_mode`` as JSON Schema.
 _FITTING_VALUE: list[JsonValue] = [
     {"properties": {"mode": {"enum": ["dropNN"]}, "replaceWithValue": {"type": "null"}}},
     {"properties": {"mode": {"enum": ["replaceNN"]}, "replaceWithValue": {"type": "number"}}, "required": ["replaceWithValue"]},
 ]
-"""``ReduceSettings._value_fits_mode`` in the words of JSON Schema."""
 
 
 class ReduceSettings(StrictShape):
+    """Treatment of values that are not numbers."""
+
     model_config = ConfigDict(json_schema_extra={"oneOf": _FITTING_VALUE})
 
     mode: Literal["dropNN", "replaceNN"]
@@ -100,6 +110,8 @@ class ReduceSettings(StrictShape):
 
 
 class ReduceTarget(TargetShape):
+    """Target ``reduce``."""
+
     type: Literal["reduce"]
     expression: Reference
     reducer: ReducerName
@@ -107,6 +119,8 @@ class ReduceTarget(TargetShape):
 
 
 class ResampleTarget(TargetShape):
+    """Target ``resample``."""
+
     type: Literal["resample"]
     expression: Reference
     window: Annotated[str, Field(min_length=1)]
@@ -115,23 +129,33 @@ class ResampleTarget(TargetShape):
 
 
 class ClassicEvaluator(StrictShape):
+    """Evaluator of a classic condition."""
+
     params: list[float]
     type: str
 
 
 class ClassicOperator(StrictShape):
+    """Operator that joins a classic condition to those before it."""
+
     type: Literal["and", "or", "logic-or"]
 
 
 class ClassicQuery(StrictShape):
+    """Query of a classic condition."""
+
     params: list[str]
 
 
 class ClassicReducer(StrictShape):
+    """Reducer of a classic condition."""
+
     type: str
 
 
 class ClassicCondition(StrictShape):
+    """One classic condition."""
+
     evaluator: ClassicEvaluator
     operator: ClassicOperator
     query: ClassicQuery
@@ -139,34 +163,44 @@ class ClassicCondition(StrictShape):
 
 
 class ClassicConditionsTarget(TargetShape):
+    """Target ``classic_conditions``."""
+
     type: Literal["classic_conditions"]
     conditions: list[ClassicCondition]
 
 
 class ThresholdEvaluator(StrictShape):
+    """Evaluator of a threshold."""
+
     params: list[float]
     type: Comparison
 
 
 class ThresholdCondition(StrictShape):
+    """Condition of a threshold."""
+
     evaluator: ThresholdEvaluator
     unload_evaluator: ThresholdEvaluator | None = None
     loaded_dimensions: dict[str, Any] | None = None
 
 
 class ThresholdTarget(TargetShape):
+    """Target ``threshold``."""
+
     type: Literal["threshold"]
     expression: Reference
     conditions: list[ThresholdCondition]
 
 
 class SqlTarget(TargetShape):
+    """Target ``sql``."""
+
     type: Literal["sql"]
     expression: Reference
 
 
 class FormattedSqlTarget(SqlTarget):
-    """As ``/api/ds/query`` takes it: with ``format``, which the targets of a panel do not have; an empty statement fails on its refId."""
+    """Target ``sql`` of ``/api/ds/query``, which has a ``format``. An empty statement fails on its refId."""
 
     expression: str
     format: Literal["", "table", "alerting"] = ""
@@ -174,6 +208,7 @@ class FormattedSqlTarget(SqlTarget):
 
 Target = MathTarget | ReduceTarget | ResampleTarget | ClassicConditionsTarget | ThresholdTarget | SqlTarget
 
+#: The six targets by their ``type``.
 TARGETS: dict[str, type[Target]] = {
     "math": MathTarget,
     "reduce": ReduceTarget,
@@ -182,18 +217,17 @@ TARGETS: dict[str, type[Target]] = {
     "threshold": ThresholdTarget,
     "sql": SqlTarget,
 }
-"""The six targets by their ``type``."""
 
 
 class SourceRef(Shape):
-    """The data source of an ordinary query."""
+    """Data source of an ordinary query."""
 
     type: str = ""
     uid: str = ""
 
 
 class SourceQuery(Shape):
-    """An ordinary query. Its further properties are its data source's own and kept as they came."""
+    """Ordinary query. Its other properties belong to its data source and are kept as they were sent."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=False)
 
@@ -207,8 +241,8 @@ class SourceQuery(Shape):
     time_range: TargetTimeRange | None = None
 
 
+#: Properties that ``/api/ds/query`` accepts on any expression target without effect.
 WITHOUT_EFFECT = frozenset({"intervalMs", "maxDataPoints", "datasourceId"})
-"""Properties that ``/api/ds/query`` takes on any expression target without effect."""
 
+#: Properties of the six variants. One of another variant than the target's is accepted without effect.
 VARIANT_PROPERTIES = frozenset({"expression", "reducer", "settings", "window", "downsampler", "upsampler", "conditions"})
-"""Properties of the six variants: one that belongs to another variant than the target's is taken without effect."""

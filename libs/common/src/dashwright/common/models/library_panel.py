@@ -1,4 +1,7 @@
-"""Library panels: ``dashboard.grafana.app``. The stored body is the panel's JSON as it was sent; the spec shows what all panels have."""
+"""Library panels: ``dashboard.grafana.app``.
+
+The stored body is the JSON of the panel as it was sent; the spec has the members that all panels share.
+"""
 
 from typing import Any
 
@@ -8,7 +11,7 @@ from dashwright.common.models.shape import Shape
 
 
 class DataSourceRef(Shape):
-    """The data source of a panel or query."""
+    """Data source of a panel or query."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -18,7 +21,7 @@ class DataSourceRef(Shape):
 
 
 class LibraryPanelSpec(Shape):
-    """``options`` and ``fieldConfig`` have the shape that the type of the panel gives them."""
+    """Library panel. The type of the panel determines the shape of ``options`` and ``fieldConfig``."""
 
     type: str = Field(default="", description="The type of the panel")
     options: dict[str, Any] = Field(
@@ -37,7 +40,10 @@ class LibraryPanelSpec(Shape):
 
 
 class LibraryPanelStatus(Shape):
-    """``warnings``: where what the store knows differs from the body. ``missing``: members of the body that the spec has no place for."""
+    """Differences between body and spec.
+
+    ``warnings``: members in which the body differs from the store. ``missing``: members that the spec has no place for.
+    """
 
     warnings: list[str] | None = Field(default=None, description="Where what is stored differs from the body that was sent")
     missing: dict[str, Any] | None = Field(default=None, description="Members of the body that the spec has no place for")

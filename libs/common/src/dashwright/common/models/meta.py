@@ -1,4 +1,4 @@
-"""What every object of the resource API has beside its spec, by the Kubernetes API conventions."""
+"""Members that every object of the resource API has in addition to its spec, by the Kubernetes API conventions."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class OwnerReference(Shape):
-    """An object that this one belongs to."""
+    """Reference to an object that this one belongs to."""
 
     api_version: str = Field(description="The group and version of the owner")
     kind: str = Field(description="The kind of the owner")
@@ -22,7 +22,7 @@ class OwnerReference(Shape):
 
 
 class ManagedFieldsEntry(Shape):
-    """The fields that one manager has set, as server-side apply keeps account of them."""
+    """Fields that one manager has set, as server-side apply records them."""
 
     manager: str | None = Field(default=None, description="Who set the fields")
     operation: str | None = Field(default=None, description="Apply or Update")
@@ -34,7 +34,7 @@ class ManagedFieldsEntry(Shape):
 
 
 class ObjectMeta(Shape):
-    """What there is to know about any object."""
+    """Metadata of an object."""
 
     name: str | None = Field(default=None, description="The name, unique among the objects of its kind and namespace; it cannot be changed")
     generate_name: str | None = Field(default=None, description="What a name is made from, where none is given: this, and a random ending")
@@ -69,7 +69,7 @@ class ObjectMeta(Shape):
 
 
 class ListMeta(Shape):
-    """What there is to know about a list."""
+    """Metadata of a list."""
 
     resource_version: str | None = Field(default=None, description="The state that the list shows, and that a watch goes on from")
     continue_: str | None = Field(default=None, alias="continue", description="The token that the next page is asked for with")
@@ -77,27 +77,27 @@ class ListMeta(Shape):
 
 
 class TypeMeta(Shape):
-    """What says which shape a response has."""
+    """Kind and version of a response."""
 
     kind: str = Field(description="The kind of the response")
     api_version: str = Field(description="The group and version of the kind")
 
 
 class ListEnvelope(TypeMeta):
-    """What every list has beside its items."""
+    """Members of every list in addition to its items."""
 
     metadata: ListMeta = Field(default_factory=ListMeta, description="What there is to know about any list")
 
 
 class Preconditions(Shape):
-    """What has to be true of an object that is deleted."""
+    """Conditions that an object must meet to be deleted."""
 
     uid: str | None = Field(default=None, description="The uid that the object must have")
     resource_version: str | None = Field(default=None, description="The resourceVersion that the object must have")
 
 
 class DeleteOptions(Shape):
-    """How an object is deleted."""
+    """Options of a deletion."""
 
     api_version: str | None = Field(default=None, description="v1")
     kind: str | None = Field(default=None, description="DeleteOptions")
@@ -110,7 +110,7 @@ class DeleteOptions(Shape):
 
 
 class StatusCause(Shape):
-    """One fault of a request."""
+    """Fault of a request."""
 
     reason: str | None = Field(default=None, description="What kind of fault it is, for programs")
     message: str | None = Field(default=None, description="What it is, for people")
@@ -118,7 +118,7 @@ class StatusCause(Shape):
 
 
 class StatusDetails(Shape):
-    """What an answer is about."""
+    """Object that a status is about."""
 
     name: str | None = Field(default=None, description="The name of the object")
     group: str | None = Field(default=None, description="The group of the object")
@@ -129,7 +129,7 @@ class StatusDetails(Shape):
 
 
 class Status(Shape):
-    """The answer where there is no object to show: an error, or a deletion that is done."""
+    """Response without an object: an error, or a completed deletion."""
 
     api_version: str | None = Field(default=None, description="v1")
     kind: str | None = Field(default=None, description="Status")

@@ -1,4 +1,4 @@
-"""What the gateway and the jobs worker ask of the expressions service's pictures."""
+"""Requests of the gateway and the jobs worker to the expressions service for pictures."""
 
 from typing import Any, Final, Literal
 
@@ -17,10 +17,10 @@ Format = Literal["png", "svg"]
 
 
 class PictureOptions(Shape):
-    """How a picture is to be: ``width`` by ``height`` pixels; without height as high as its panels are.
+    """Options of a picture: ``width`` by ``height`` pixels; without height as high as its panels.
 
-    ``from`` and ``to`` are the dashboard's own where they are empty. ``panel`` is the id of the one panel to draw. ``scale`` is for PNG:
-    how many pixels there are for one.
+    An empty ``from`` or ``to`` is that of the dashboard. ``panel`` is the id of the only panel to draw. ``scale`` is
+    the number of pixels for each pixel of a PNG.
     """
 
     from_: str = Field("", alias="from")
@@ -35,11 +35,14 @@ class PictureOptions(Shape):
 
 
 class PictureRequest(PictureOptions):
-    """With the dashboard to draw. Who asks, and which data sources, stands in the headers of the message (``QueryContext``)."""
+    """Dashboard to draw.
+
+    Caller and permitted data sources are in the headers of the message (``QueryContext``).
+    """
 
     spec: dict[str, Any]
 
 
 def request_of(spec: bytes, drawing: PictureOptions) -> bytes:
-    """A DrawRequest, with the JSON of the dashboard's spec as it is."""
+    """Return a PictureRequest as JSON that contains the JSON of the spec unchanged."""
     return b'{"spec":' + spec + b"," + drawing.to_json()[1:]

@@ -12,7 +12,10 @@ Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 class RepositoryType(StrEnum):
-    """``githost`` is any git host. The others but ``local`` are its synonyms, for clients that know one of them."""
+    """Type of a repository.
+
+    ``githost`` is any git host. The others, except ``local``, are synonyms for clients that know one of them.
+    """
 
     GITHOST = "githost"
     GITHUB = "github"
@@ -23,28 +26,30 @@ class RepositoryType(StrEnum):
 
 
 class Workflow(StrEnum):
-    BRANCH = "branch"
-    WRITE = "write"
+    """Way in which files of a repository may be written."""
+
+    BRANCH = "branch"  #: To a branch of their own.
+    WRITE = "write"  #: To the branch that is synced.
 
 
 class SyncTarget(StrEnum):
-    """``folder``: into the repository's own folder; ``instance``: into the global context, one repository at most."""
+    """Folder into which a repository is synced."""
 
-    FOLDER = "folder"
-    INSTANCE = "instance"
+    FOLDER = "folder"  #: A folder of the repository's own.
+    INSTANCE = "instance"  #: The root; at most one repository of a namespace.
 
 
 class State(StrEnum):
-    """The life of a job, and of a repository's sync."""
+    """State of a job, and of a repository's sync."""
 
-    PENDING = "pending"
-    WORKING = "working"
-    SUCCESS = "success"
-    ERROR = "error"
+    PENDING = "pending"  #: Waits for a worker, for a free place in its group, or for its time.
+    WORKING = "working"  #: A worker holds its lease.
+    SUCCESS = "success"  #: Ended without an error. Final.
+    ERROR = "error"  #: Failed, was cancelled, or ended with errors in single files. Final.
 
 
 class SyncState(StrEnum):
-    """The state of a repository's sync: that of its job, or ``NEVER`` before the first one."""
+    """State of a repository's sync: that of its job, or ``NEVER`` before the first one."""
 
     NEVER = ""
     PENDING = State.PENDING.value
@@ -54,13 +59,15 @@ class SyncState(StrEnum):
 
 
 class Action(StrEnum):
-    EXPORT = "export"
-    PR = "pr"
-    SYNC = "sync"
+    """Action of a job on a repository."""
+
+    EXPORT = "export"  #: Write unmanaged objects into files of the repository.
+    PR = "pr"  #: Review a pull request and comment on it.
+    SYNC = "sync"  #: Store what the files of the repository contain.
 
 
 class SelectedFiles(Shape):
-    """Glob patterns of the files that are synced, as in a gitignore: without ``include`` all, less those in ``exclude``."""
+    """Glob patterns of the files that are synced, as in gitignore: ``include`` or all, except those in ``exclude``."""
 
     include: list[str] | None = Field(
         default=None, description="Glob patterns of the files that are synced, as in a gitignore; missing for all files"
@@ -69,11 +76,16 @@ class SelectedFiles(Shape):
 
 
 class LocalRepositoryConfig(SelectedFiles):
+    """Configuration of a repository in a folder of the server."""
+
     path: str = Field(default="", description="The directory, inside one that the server's settings permit")
 
 
 class GitHostRepositoryConfig(SelectedFiles):
-    """``path`` is the directory of the branch that the repository is, without slashes at its ends; None for all of it."""
+    """Configuration of a repository on a git host.
+
+    ``path`` is the directory of the branch to sync, without slashes at its ends; None for all of it.
+    """
 
     url: str | None = Field(default=None, description="The address of the repository, by https")
     branch: str = Field(default="", description="The branch that is read and written; empty for the default branch of the remote")
@@ -90,6 +102,8 @@ class GitHostRepositoryConfig(SelectedFiles):
 
 
 class SyncOptions(Shape):
+    """Options of the syncs of a repository."""
+
     enabled: bool = Field(
         default=False, description="Whether changes of the repository are pulled; no sync runs before this is stored as true"
     )
@@ -102,7 +116,7 @@ class SyncOptions(Shape):
 
 
 class RepositorySpec(Shape):
-    """A repository as it was written: the block of its ``type`` says where its files are."""
+    """Repository as it was written. The block named by its ``type`` says where its files are."""
 
     title: str = Field(description="The title that people see")
     description: str | None = Field(default=None, description="What the repository is for")
@@ -120,7 +134,7 @@ class RepositorySpec(Shape):
 
     @property
     def remote(self) -> GitHostRepositoryConfig | None:
-        """The block of a repository on a git host, by whichever name; None for a local one."""
+        """Block of a repository on a git host, under whichever name; None for a local one."""
         if self.type is RepositoryType.LOCAL:
             return None
         block: GitHostRepositoryConfig | None = getattr(self, self.type.value)
@@ -128,12 +142,12 @@ class RepositorySpec(Shape):
 
     @property
     def selected(self) -> SelectedFiles:
-        """The block that says which files are synced."""
+        """Block with the patterns of the synced files."""
         return self.remote or self.local or SelectedFiles()
 
 
 class SecureValue(Shape):
-    """A secret. A client sends it as ``create`` or asks to ``remove`` it; a response has the ``name`` of the stored one."""
+    """Secret. A client sends it as ``create`` or asks to ``remove`` it; a response has the ``name`` of the stored one."""
 
     name: str | None = Field(default=None, description="The name of the stored secret, which changes with the secret")
     create: str | None = Field(default=None, description="The secret itself, which is stored encrypted and never returned")
@@ -141,13 +155,15 @@ class SecureValue(Shape):
 
 
 class RepositorySecure(Shape):
-    """The secrets of a repository. The server makes ``webhook_secret`` and takes none."""
+    """Secrets of a repository. The server generates ``webhook_secret`` and accepts none."""
 
     token: SecureValue | None = Field(default=None, description="The access token of the git host; without one, reading is anonymous")
     webhook_secret: SecureValue | None = Field(default=None, description="The secret of the webhook's signatures, which the server makes")
 
 
 class HealthStatus(Shape):
+    """Health of a repository."""
+
     healthy: bool = Field(
         default=False, description="Whether the repository could be read when it was last tried; if not, requests for it are refused"
     )
@@ -157,7 +173,7 @@ class HealthStatus(Shape):
 
 
 class FieldError(Shape):
-    """A field of the spec that keeps the repository from being read."""
+    """Field of the spec that keeps the repository from being read."""
 
     type: str = Field(description="The kind of fault, as causes name it")
     field: str = Field(description="The path of the field")
@@ -165,7 +181,7 @@ class FieldError(Shape):
 
 
 class Condition(Shape):
-    """A condition of Kubernetes. ``last_transition_time`` is RFC 3339, the time at which ``status`` became what it is."""
+    """Kubernetes condition. ``last_transition_time`` is RFC 3339, the time of the last change of ``status``."""
 
     type: str = Field(description="The name of the condition: Ready")
     status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds")
@@ -176,17 +192,17 @@ class Condition(Shape):
 
 
 class QuotaStatus(Shape):
-    """``max_repositories`` is how many repositories a namespace may have; 0 is no limit."""
+    """Limit of repositories in a namespace; ``max_repositories`` 0 means unlimited."""
 
     max_repositories: int = Field(default=0, description="How many repositories there may be, 0 for any number")
 
 
 class TokenStatus(Shape):
-    """Empty: git hosts do not tell how long a token is valid."""
+    """Status of the token. Empty, since git hosts do not report how long a token is valid."""
 
 
 class SyncStatus(Shape):
-    """``job`` is the uid of the job."""
+    """Status of the last sync. ``job`` is the uid of the job."""
 
     state: Annotated[SyncState, Field(strict=False)] = Field(
         default=SyncState.NEVER, description="The state of the last sync, empty before the first"
@@ -202,6 +218,8 @@ class SyncStatus(Shape):
 
 
 class ResourceCount(Shape):
+    """Number of managed objects of one kind."""
+
     repository: str | None = Field(
         default=None, description="The repository that manages the objects; missing for those that no repository manages"
     )
@@ -211,6 +229,8 @@ class ResourceCount(Shape):
 
 
 class WebhookStatus(Shape):
+    """Webhook at the git host."""
+
     id: int | None = Field(default=None, description="The number of the webhook at the git host")
     url: str | None = Field(default=None, description="The address that the git host calls")
     encrypted_secret: str | None = Field(default=None, description="The secret of its signatures, encrypted: base64")
@@ -220,6 +240,8 @@ class WebhookStatus(Shape):
 
 
 class RepositoryStatus(Shape):
+    """Status of a repository."""
+
     observed_generation: int = Field(default=0, description="The generation of the spec that was last taken up")
     field_errors: list[FieldError] | None = Field(default=None, description="The fields to change so that the repository can be read")
     conditions: list[Condition] | None = Field(default=None, description="The condition Ready: whether the repository can be read")
@@ -232,14 +254,14 @@ class RepositoryStatus(Shape):
 
 
 class SyncJobOptions(Shape):
-    """``ref`` is a commit that was stored before, to be put back: whoever wants that asks for a rollback."""
+    """Options of the action sync. ``ref`` is a commit to restore, which only a rollback sets."""
 
     incremental: bool = Field(default=False, description="Whether only what has changed since the last sync is read")
     ref: str | None = Field(default=None, description="An earlier commit to put back, which a rollback sets")
 
 
 class RollbackOptions(Shape):
-    """``ref`` is a commit that was stored before; None for the one before that which is stored now."""
+    """Options of a rollback. ``ref`` is a commit that was stored before; None for the one before the current one."""
 
     ref: str | None = Field(
         default=None, description="A commit that was stored before; missing for the one before that which is stored now"
@@ -247,6 +269,8 @@ class RollbackOptions(Shape):
 
 
 class ExportJobOptions(Shape):
+    """Options of the action export."""
+
     folder: str | None = Field(default=None, description="The folder to export; empty for everything")
     history: bool | None = Field(default=None, description="Whether earlier versions become commits, where possible")
     branch: str | None = Field(default=None, description="The branch to write to, of a git host only")
@@ -255,6 +279,8 @@ class ExportJobOptions(Shape):
 
 
 class PullRequestJobOptions(Shape):
+    """Options of the action pr."""
+
     ref: str | None = Field(default=None, description="The branch or commit")
     pr: Integer32 | None = Field(default=None, description="The number of the pull request")
     hash: str | None = Field(default=None, description="The commit to comment on")
@@ -265,12 +291,12 @@ _LATER_WORDS = {"pull": "sync", "push": "export"}
 
 
 def _action_may_be_missing(schema: dict[str, Any]) -> None:
-    """Take the action from the required properties: where a block of options says it, a submitter may leave it out."""
+    """Remove the action from the required properties: a submitter may leave it out if a block of options implies it."""
     schema["required"] = [name for name in schema["required"] if name != "action"]
 
 
 class JobSpec(Shape):
-    """What to do to which repository. ``pull`` and ``push``, the later words for ``sync`` and ``export``, are accepted on input."""
+    """Job on a repository. ``pull`` and ``push``, the newer words for ``sync`` and ``export``, are accepted on input."""
 
     model_config = ConfigDict(json_schema_extra=_action_may_be_missing)
 
@@ -293,7 +319,7 @@ class JobSpec(Shape):
 
 
 class JobResourceSummary(Shape):
-    """The effects of a job on one kind of resource."""
+    """Effects of a job on one kind of resource."""
 
     group: str | None = Field(default=None, description="The group of the objects")
     resource: str | None = Field(default=None, description="The plural of their kind")
@@ -311,6 +337,8 @@ class JobResourceSummary(Shape):
 
 
 class JobStatus(Shape):
+    """Status of a job."""
+
     state: Annotated[State, Field(strict=False)] = Field(default=State.PENDING, description="How far the job is")
     started: int | None = Field(default=None, description="When it began, in Unix milliseconds")
     finished: int | None = Field(default=None, description="When it ended, in Unix milliseconds")

@@ -1,4 +1,4 @@
-"""What may be limited, and by which defaults: the targets of quotas and their names in settings."""
+"""Targets of quotas, and their default limits in the settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,21 +11,21 @@ LARGEST: Final = 2**63 - 1
 
 
 class Scope(StrEnum):
-    """Whose use is counted: everybody's together, an organization's, a user's."""
+    """Owner of a quota: the installation, an organization or a user."""
 
     GLOBAL = "global"
     ORG = "org"
     USER = "user"
 
 
+#: Targets of an organization, in the order in which they are shown.
 ORG_TARGETS: Final = ("org_user", "dashboard", "data_source", "api_key", "alert_rule")
-"""In the order they are shown."""
 
+#: Targets of a user. ``org_user``: the organizations that the user is a member of.
 USER_TARGETS: Final = ("org_user",)
-"""``org_user`` of a user: the organizations they are a member of."""
 
+#: Targets of the installation, limited by settings only.
 GLOBAL_TARGETS: Final = ("user", "org", "dashboard", "data_source", "api_key", "alert_rule")
-"""Limited by settings only."""
 
 TARGETS: Final[Mapping[Scope, tuple[str, ...]]] = MappingProxyType(
     {Scope.GLOBAL: GLOBAL_TARGETS, Scope.ORG: ORG_TARGETS, Scope.USER: USER_TARGETS}
@@ -34,31 +34,32 @@ TARGETS: Final[Mapping[Scope, tuple[str, ...]]] = MappingProxyType(
 _IRREGULAR: Final = {(Scope.ORG, "org_user"): "org_user", (Scope.USER, "org_user"): "user_org"}
 _ELSEWHERE: Final = ("global_session", "global_file", "global_correlations")
 
+#: Names of defaults, without the global ones.
 DEFAULT_NAMES: Final = (*(f"org_{target}" if target != "org_user" else target for target in ORG_TARGETS), "user_org")
-"""What a default may be set for, without the global ones."""
 
+#: All names of defaults. ``global_session``, ``global_file`` and ``global_correlations`` are accepted without effect.
 KNOWN_NAMES: Final = (*DEFAULT_NAMES, *(f"global_{target}" for target in GLOBAL_TARGETS), *_ELSEWHERE)
-"""Every name a default may be set for; ``global_session``, ``global_file`` and ``global_correlations`` limit nothing here."""
 
 
 def default_name(scope: Scope, target: str) -> str:
-    """The name of a target's default in the settings: ``org_dashboard``, ``user_org``, ``global_api_key``."""
+    """Return the name of a target's default in the settings: ``org_dashboard``, ``user_org``, ``global_api_key``."""
     return _IRREGULAR.get((scope, target), f"{scope}_{target}")
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRules:
-    """Whether quotas are on, and the limits that hold where nobody set another; a target without one is unlimited."""
+    """Switch of quotas, and limits of owners that have none of their own. A target without either is unlimited."""
 
     enabled: bool = True
     defaults: Mapping[str, int] = field(default_factory=dict)
 
     def default(self, scope: Scope, target: str) -> int:
+        """Return the default limit of a target; -1 if unlimited."""
         return self.defaults.get(default_name(scope, target), UNLIMITED)
 
 
 def read_defaults(text: str) -> dict[str, int]:
-    """The defaults in ``org_user=10,org_dashboard=100``; any negative limit is none. Raises ValueError that says what is wrong."""
+    """Return the defaults in ``org_user=10,org_dashboard=100``. Any negative limit means unlimited. Raises ValueError."""
     found: dict[str, int] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, equals, limit = (piece.strip() for piece in part.partition("="))

@@ -1,4 +1,7 @@
-"""What the gateway asks the jobs worker of a repository, which alone reads folders and talks to git hosts."""
+"""Requests of the gateway to the jobs worker about repositories.
+
+Only the worker reads folders and connects to git hosts.
+"""
 
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
@@ -11,7 +14,7 @@ from dashwright.common.models.shape import Shape
 
 
 class TrialRequest(Shape):
-    """Whether a configuration can be read; the answer is a TrialAnswer. Its token is sealed for a repository of this name."""
+    """Request to test a configuration; the response is a TrialResponse. Its token is sealed for a repository of this name."""
 
     call: Literal["trial"] = "trial"
     namespace: str
@@ -20,14 +23,14 @@ class TrialRequest(Shape):
 
 
 class TrialResponse(Shape):
-    """``field`` is what is wrong, and ``message`` says how; neither where all is well."""
+    """Result of a test: ``field`` is what is wrong, ``message`` how. Neither is set if the repository can be read."""
 
     field: str | None = None
     message: str | None = None
 
 
 class RefsRequest(Shape):
-    """Which branches the host of a stored repository has; the answer is a RefList."""
+    """Request for the branches of a stored repository; the response is a RefList."""
 
     call: Literal["refs"] = "refs"
     namespace: str
@@ -48,7 +51,7 @@ class HistoryRequest(Shape):
 
 
 class FilesRequest(Shape):
-    """Which files there are at a ref (empty: the repository's own branch), below a directory; the answer is a FileList."""
+    """Request for the files at a ref (empty: the synced branch) below a directory; the response is a FileList."""
 
     call: Literal["files"] = "files"
     namespace: str
@@ -72,7 +75,7 @@ class Touch(Shape):
 
 
 class FileRequest(Shape):
-    """What a file holds and what it would do; the answer is a FileAnswer."""
+    """Request for the content of a file and its effect; the response is a FileResponse."""
 
     call: Literal["file"] = "file"
     namespace: str
@@ -82,13 +85,15 @@ class FileRequest(Shape):
 
 
 class FileResponse(Shape):
-    """``touches`` are the objects that the wrapper shows."""
+    """Content of a file. ``touches`` are the objects that the wrapper shows."""
 
     wrapper: ResourceWrapper
     touches: list[Touch]
 
 
 class ChangeMethod(StrEnum):
+    """Kind of a change to a file."""
+
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"

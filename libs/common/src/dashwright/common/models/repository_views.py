@@ -1,4 +1,4 @@
-"""What is told of repositories beside the objects themselves: section 2.5 of the specification. Times are Unix milliseconds."""
+"""Views of repositories besides the objects themselves: section 2.5 of the specification. Times are Unix milliseconds."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -29,7 +29,7 @@ class RepositoryView(Shape):
 
 
 class RepositoryViewList(TypeMeta):
-    """The repositories of a namespace, and what may be chosen for another one."""
+    """Repositories of a namespace, and the choices for another one."""
 
     allow_image_rendering: bool = Field(description="Whether comments under pull requests can have pictures")
     allowed_targets: list[Annotated[SyncTarget, Field(strict=False)]] = Field(description="Where objects may go")
@@ -39,7 +39,7 @@ class RepositoryViewList(TypeMeta):
 
 
 class ManagerStats(Shape):
-    """How many objects a repository manages."""
+    """Number of objects that a repository manages."""
 
     kind: str = Field(description="The kind of the manager: repo")
     id: str = Field(description="The name of the repository")
@@ -47,7 +47,7 @@ class ManagerStats(Shape):
 
 
 class ResourceStats(ListEnvelope):
-    """How many objects a namespace holds, by kind."""
+    """Number of objects in a namespace, by kind."""
 
     instance: list[ResourceCount] = Field(description="The counts of all objects, by kind")
     managed: list[ManagerStats] = Field(description="The counts of each repository")
@@ -56,7 +56,7 @@ class ResourceStats(ListEnvelope):
 
 
 class ResourceListItem(Shape):
-    """An object that a repository manages. ``hash`` is that of its file, ``time`` when the object was last written."""
+    """Object that a repository manages. ``hash`` is that of its file, ``time`` that of the last write."""
 
     path: str = Field(description="The file of the object")
     group: str = Field(description="The group of the object")
@@ -69,7 +69,10 @@ class ResourceListItem(Shape):
 
 
 class QuarantinedFile(Shape):
-    """A file that cannot go in. ``name`` is that of its object, if known, ``hash`` that of its bytes, where these are the reason."""
+    """File that cannot be synced.
+
+    ``name`` is that of its object, if known; ``hash`` that of its bytes, if these are the reason.
+    """
 
     path: str = Field(description="The file")
     message: str = Field(description="Why it is not stored, and what to do")
@@ -79,14 +82,17 @@ class QuarantinedFile(Shape):
 
 
 class ResourceList(ListEnvelope):
-    """``items`` are what is stored, ``quarantined`` the files that are not, or whose last good revision is."""
+    """Managed objects of a repository.
+
+    ``items`` are stored; ``quarantined`` are files that are not, or of which an older revision is.
+    """
 
     items: list[ResourceListItem] = Field(description="The objects that are stored")
     quarantined: list[QuarantinedFile] = Field(description="The files that are not stored, or only in an earlier state")
 
 
 class ErrorDetails(Shape):
-    """Where a configuration is wrong (``spec.githost.token``), what kind of fault it is, and what to do."""
+    """Fault of a configuration: where (``spec.githost.token``), of what type, and what to do."""
 
     type: str = Field(description="The kind of fault, for programs")
     field: str | None = Field(default=None, description="Where the configuration is wrong: the path of a field")
@@ -94,7 +100,7 @@ class ErrorDetails(Shape):
 
 
 class TestResults(TypeMeta):
-    """Whether a repository can be read. ``code`` is the HTTP status of the answer."""
+    """Result of testing a repository. ``code`` is the HTTP status of the response."""
 
     code: int = Field(description="The HTTP status of the response")
     success: bool = Field(description="Whether the repository can be read")
@@ -102,18 +108,20 @@ class TestResults(TypeMeta):
 
 
 class RefItem(Shape):
-    """A branch of a git host; ``hash`` is the commit it stands at."""
+    """Branch of a git host; ``hash`` is its newest commit."""
 
     name: str = Field(description="The name of the branch")
     hash: str = Field(description="Its newest commit")
 
 
 class RefList(ListEnvelope):
+    """Branches of a git host."""
+
     items: list[RefItem] = Field(description="The branches of the git host")
 
 
 class Author(Shape):
-    """Who made a commit. ``username`` is the login at the git host, empty where git alone is asked."""
+    """Author of a commit. ``username`` is the login at the git host, empty if only git was asked."""
 
     name: str = Field(default="", description="The name that the commit holds")
     username: str = Field(default="", description="The login at the git host, empty where it is not known")
@@ -121,7 +129,7 @@ class Author(Shape):
 
 
 class HistoryItem(Shape):
-    """A commit; ``ref`` is its hash."""
+    """Commit; ``ref`` is its hash."""
 
     ref: str = Field(description="The hash of the commit")
     message: str = Field(description="What the commit says")
@@ -130,11 +138,13 @@ class HistoryItem(Shape):
 
 
 class HistoryList(ListEnvelope):
+    """Commits of a repository."""
+
     items: list[HistoryItem] = Field(description="The commits, the newest first")
 
 
 class FileItem(Shape):
-    """A file of a repository; ``hash`` is that of its bytes, ``size`` in bytes."""
+    """File of a repository; ``hash`` is that of its bytes, ``size`` in bytes."""
 
     path: str = Field(description="The path of the file")
     size: int | None = Field(default=None, description="Its size in bytes")
@@ -144,11 +154,13 @@ class FileItem(Shape):
 
 
 class FileList(ListEnvelope):
+    """Files of a repository."""
+
     items: list[FileItem] = Field(description="The files")
 
 
 class ResourceType(Shape):
-    """What a file holds; ``classic`` is what it started as, of a file that is no resource by itself."""
+    """Type of the resource in a file. ``classic`` is the original form of a file without a resource envelope."""
 
     group: str = Field(description="The group of the object")
     version: str = Field(description="The version that it is written in")
@@ -158,13 +170,15 @@ class ResourceType(Shape):
 
 
 class ResourceAction(StrEnum):
+    """Effect of a file on its object."""
+
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
 
 
 class ResourceObjects(Shape):
-    """A file's object: as the file has it (``file``), as it is stored now (``existing``), and as it would be stored (``dry_run``)."""
+    """Object of a file: in the file (``file``), as stored now (``existing``), and as it would be stored (``dry_run``)."""
 
     type: ResourceType = Field(description="What the file holds")
     file: dict[str, Any] | None = Field(default=None, description="The object as the file has it, with what is filled in")
@@ -176,6 +190,8 @@ class ResourceObjects(Shape):
 
 
 class LintIssue(Shape):
+    """Issue that lint found."""
+
     severity: Annotated[LintSeverity, Field(strict=False)] = Field(description="How serious it is")
     rule: str = Field(description="The rule that found it")
     message: str = Field(description="What is wrong")
@@ -183,7 +199,7 @@ class LintIssue(Shape):
 
 
 class ResourceUrls(Shape):
-    """Where people see a file at its git host, and what differs there from the repository's own branch."""
+    """Addresses of a file at its git host, and of its differences to the synced branch."""
 
     source_url: str | None = Field(default=None, alias="sourceURL", description="The file at the git host")
     repository_url: str | None = Field(default=None, alias="repositoryURL", description="The repository at the git host")
@@ -194,7 +210,7 @@ class ResourceUrls(Shape):
 
 
 class ResourceWrapper(TypeMeta):
-    """A file and what it stands for. ``ref`` is the commit it was read at, ``hash`` that of its bytes, ``timestamp`` RFC 3339."""
+    """File and its resource. ``ref`` is the commit it was read at, ``hash`` that of its bytes, ``timestamp`` RFC 3339."""
 
     path: str = Field(description="The path of the file")
     ref: str | None = Field(default=None, description="The commit that it was read at")
@@ -207,6 +223,8 @@ class ResourceWrapper(TypeMeta):
 
 
 class PlannedAction(StrEnum):
+    """Action that a sync would take on an object."""
+
     CREATE = "create"
     UPDATE = "update"
     DELETE = "delete"
@@ -262,11 +280,13 @@ class Revision(Shape):
 
 
 class RevisionList(ListEnvelope):
+    """Commits that were stored."""
+
     items: list[Revision] = Field(description="The commits, the newest first")
 
 
 class WebhookResponse(Shape):
-    """What a git host is answered that called a webhook; ``job`` is what was asked for by it, and waits."""
+    """Response to a webhook of a git host; ``job`` is the submitted job."""
 
     kind: str = Field(default="WebhookResponse", description="The kind of the response")
     api_version: str = Field(description="The group and version of the kind")

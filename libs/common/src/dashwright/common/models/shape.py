@@ -1,4 +1,4 @@
-"""What all shapes of the interface have in common."""
+"""Base of all shapes of the interface."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 
 
 class Shape(BaseModel):
-    """A JSON object of the interface. Unknown fields are dropped on input; null counts as missing."""
+    """JSON object of the interface. Unknown fields are dropped on input; null counts as missing."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", strict=True)
 
@@ -19,5 +19,5 @@ class Shape(BaseModel):
         return value
 
     def to_json(self) -> bytes:
-        """As the interface shows it: required fields always, optional ones only when set."""
+        """Return the JSON of the interface: required fields always, optional ones only if set."""
         return self.model_dump_json(by_alias=True, exclude_none=True).encode()

@@ -14,5 +14,5 @@ class LintSeverity(StrEnum):
     WARNING = "warning"
 
 
+#: Uids of the expression data source: the current one, and that in old panels.
 EXPRESSION_UIDS: Final = frozenset({"__expr__", "-100"})
-"""Uids of the expression data source: today's, and the one that old panels hold."""

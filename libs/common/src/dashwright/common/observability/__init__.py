@@ -1,1 +1,1 @@
-"""Logging, metrics, tracing and probes: how a running process is watched. Knows nothing of what the process does."""
+"""Logging, metrics, tracing and probes of a running process. Does not know what the process does."""

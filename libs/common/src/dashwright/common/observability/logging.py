@@ -1,6 +1,6 @@
 """Structured logs: one JSON object a line on standard error, or readable lines on a terminal.
 
-Context (request, job, trace) is bound once at the edge with ``structlog.contextvars`` and appears on every line after that.
+Context (request, job, trace) is bound once at the edge with ``structlog.contextvars`` and appears on every later line.
 """
 
 import logging
@@ -14,8 +14,8 @@ import structlog
 
 from dashwright.common.observability import tracing
 
+#: Context that a terminal shows only for failures.
 _FOR_MACHINES = ("trace_id", "request_id", "service", "route")
-"""Context that readers of a terminal do not look for unless something failed."""
 
 _SECRET_WORDS = ("password", "token", "secret", "authorization", "api_key", "cookie")
 
@@ -28,7 +28,7 @@ def _add_trace(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> M
 
 
 def _redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """The last fence: a value logged under a secret's name is not written, whoever logged it."""
+    """Redact a value that is logged under the name of a secret, as a last line of defence."""
     for key in filter(_names_a_secret, event):
         event[key] = "[redacted]"
     return event
@@ -50,7 +50,7 @@ def _names_a_secret(key: str) -> bool:
 
 
 def configure(service: str, *, level: str = "info", as_json: bool | None = None) -> None:
-    """Sets up structlog and the standard library's logging for one process. JSON unless standard error is a terminal."""
+    """Set up structlog and the standard library's logging for a process. JSON unless standard error is a terminal."""
     if as_json is None:
         as_json = not sys.stderr.isatty()
     shared: list[structlog.typing.Processor] = [
@@ -60,24 +60,24 @@ def configure(service: str, *, level: str = "info", as_json: bool | None = None)
         _add_trace,
         _redact,
     ]
-    ours: list[structlog.typing.Processor]
-    theirs: list[structlog.typing.Processor]
+    own: list[structlog.typing.Processor]
+    foreign: list[structlog.typing.Processor]
     factory: structlog.BytesLoggerFactory | structlog.WriteLoggerFactory
     if as_json:
-        # The gateway writes a line for each request, so ours stay the bytes they are encoded as; the standard library wants text.
-        ours, theirs = [_format_exception, _to_json], [_format_exception, _to_json_text]
+        # The gateway writes a line for each request, so its own lines remain encoded bytes. The standard library needs text.
+        own, foreign = [_format_exception, _to_json], [_format_exception, _to_json_text]
         factory = structlog.BytesLoggerFactory(file=sys.stderr.buffer)
     else:
-        # Plain, since the other ways of showing a traceback show the values of its variables, which may be secrets.
+        # Plain, since other formatters show the values of variables, which may be secrets.
         plain = structlog.dev.plain_traceback
         renderer = structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), exception_formatter=plain, pad_event_to=0, pad_level=False)
         is_brief = level != "debug"
-        ours = [_for_terminal, renderer] if is_brief else [renderer]
-        theirs = [renderer]
+        own = [_for_terminal, renderer] if is_brief else [renderer]
+        foreign = [renderer]
         factory = structlog.WriteLoggerFactory(file=sys.stderr)
     numeric = logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
-        processors=[*shared, *ours],
+        processors=[*shared, *own],
         wrapper_class=structlog.make_filtering_bound_logger(numeric),
         logger_factory=factory,
         cache_logger_on_first_use=True,
@@ -85,11 +85,11 @@ def configure(service: str, *, level: str = "info", as_json: bool | None = None)
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *theirs]
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *foreign]
         )
     )
     logging.basicConfig(handlers=[handler], level=max(numeric, logging.WARNING), force=True)
-    # The client libraries log at each attempt to reconnect, some with a stack; our own events say it once.
+    # The client libraries log each attempt to reconnect, some with a stack. Dashwright's own events report a loss once.
     for name in ("aio_pika", "aiormq", "asyncpg"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     structlog.contextvars.bind_contextvars(service=service)

@@ -1,4 +1,4 @@
-"""The metrics every process shows at ``/metrics``, in the Prometheus text format. Names and labels are part of the interface."""
+"""Metrics of every process at ``/metrics``, in the Prometheus text format. Names and labels are part of the interface."""
 
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
 
@@ -35,5 +35,5 @@ audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that 
 
 
 def exposition() -> bytes:
-    """All metrics of this process as Prometheus text."""
+    """Return all metrics of this process as Prometheus text."""
     return generate_latest()

@@ -1,4 +1,4 @@
-"""Whether a process lives and can do its work, asked over HTTP: ``/livez``, ``/readyz``, ``/healthz``.
+"""Probes over HTTP that show whether a process lives and can work: ``/livez``, ``/readyz``, ``/healthz``.
 
 The text is that of the Kubernetes API server's health endpoints: ``ok``, or with ``verbose`` a line for each check.
 """
@@ -15,27 +15,29 @@ from dashwright.common.observability import metrics
 
 log = structlog.get_logger()
 
+#: Check that returns if all is well and raises otherwise.
 Check: TypeAlias = Callable[[], Awaitable[object]]
-"""Returns when all is well; raises otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeReport:
-    """The outcome of one probe: each check's name, and whether it passed."""
+    """Outcome of one probe: the name of each check, and whether it passed."""
 
     probe: str
     checks: tuple[tuple[str, bool], ...]
 
     @property
     def is_healthy(self) -> bool:
+        """True if all checks passed."""
         return all(passed for _, passed in self.checks)
 
     @property
     def status(self) -> int:
+        """HTTP status of the response."""
         return 200 if self.is_healthy else 503
 
     def text(self, *, verbose: bool = False) -> str:
-        """What went wrong is in the log; callers see the names only."""
+        """Return the body of the response. Clients see only the names of failed checks; the reasons are in the log."""
         if self.is_healthy and not verbose:
             return "ok"
         lines = [f"[+]{name} ok" if passed else f"[-]{name} failed: reason withheld" for name, passed in self.checks]
@@ -43,10 +45,10 @@ class ProbeReport:
 
 
 class Probes:
-    """The named checks of a process, each bounded by ``seconds``.
+    """Named checks of a process, each bounded by ``seconds``.
 
-    A check of the process itself (``of_process=True``) decides over restarting it (``livez``); every check decides over sending it work
-    (``readyz``, ``healthz``), so a database that is away makes a process unready, never dead.
+    A check of the process itself (``of_process=True``) decides about restarting it (``livez``). Every check decides
+    about sending it work (``readyz``, ``healthz``). So an unreachable database makes a process unready, but never dead.
     """
 
     def __init__(self, seconds: float = 2.0) -> None:
@@ -54,21 +56,24 @@ class Probes:
         self._checks: dict[str, tuple[Check, bool]] = {}
 
     def add(self, name: str, check: Check, *, of_process: bool = False) -> None:
+        """Add a check."""
         self._checks[name] = (check, of_process)
 
     async def live(self) -> ProbeReport:
+        """Run the checks of the process itself."""
         return await self._report("livez", [name for name, (_, of_process) in self._checks.items() if of_process])
 
     async def ready(self, probe: str = "readyz") -> ProbeReport:
+        """Run all checks."""
         return await self._report(probe, list(self._checks))
 
     async def passes(self, name: str) -> bool:
-        """Runs one check. Raises KeyError for an unknown name."""
+        """Run one check and return whether it passed. Raises KeyError for an unknown name."""
         check, _ = self._checks[name]
         try:
             async with asyncio.timeout(self._seconds):
                 await check()
-        except Exception as error:  # noqa: BLE001 - whatever a check raises, that is its answer
+        except Exception as error:  # noqa: BLE001 - any exception means that the check failed
             log.warning("check_failed", check=name, error=repr(error))
             return False
         return True
@@ -79,23 +84,24 @@ class Probes:
 
 
 class ProbeServer:
-    """Answers the probes and ``/metrics`` for a process that has no gateway of its own."""
+    """Server of the probes and ``/metrics`` for a process without a gateway."""
 
     def __init__(self, probes: Probes) -> None:
         self._probes = probes
-        self._runner = web.ServerRunner(web.Server(self._answer, access_log=None), shutdown_timeout=1.0)
+        self._runner = web.ServerRunner(web.Server(self._respond, access_log=None), shutdown_timeout=1.0)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> int:
-        """Begins to serve and returns the port. Raises OSError where the address cannot be bound."""
+        """Start serving and return the port. Raises OSError if the address cannot be bound."""
         await self._runner.setup()
         site = web.TCPSite(self._runner, host, port)
         await site.start()
         return site.port
 
     async def stop(self) -> None:
+        """Stop serving."""
         await self._runner.cleanup()
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _respond(self, request: web.BaseRequest) -> web.Response:
         if request.method not in ("GET", "HEAD"):
             return web.Response(status=405, text="Use GET\n", headers={"Allow": "GET, HEAD"})
         match request.path.rstrip("/"):

@@ -1,4 +1,4 @@
-"""The store of what evaluations came to: frames as bytes, in pieces, in each format, until they expire."""
+"""Store of the results of evaluations: frames as bytes, in pieces, in each format, until they expire."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -10,30 +10,31 @@ from dashwright.common.kinds.registry import EVALUATION
 
 Format = Literal["json", "arrow"]
 
+#: Largest size of a piece.
 PIECE_BYTES = 1 << 20
 
+#: Evaluations that one statement deletes at most, of those with a result and of those without.
 _BATCH: Final = 500
-"""Evaluations that one statement drops at most, of those with a result and of those without."""
 
 _sql = queries.load(__package__, "evaluations.sql")
 
 
 class Outcome(NamedTuple):
-    """What is known of a result: the HTTP status of its request, and when it can be read no more."""
+    """Outcome of an evaluation."""
 
-    status: int
+    status: int  #: HTTP status that its request would have had.
     expires_at: datetime
     is_expired: bool
 
 
 async def open_outcome(connection: Connection, uid: uuid.UUID, *, status: int, keep: timedelta) -> None:
-    """Begins the outcome of an evaluation; what an earlier attempt has left is dropped. ``status`` is its HTTP status."""
+    """Begin the outcome of an evaluation and delete what an earlier attempt has left. ``status`` is its HTTP status."""
     await connection.execute(_sql.forget, uid)
     await connection.execute(_sql.open, uid, status, keep)
 
 
 async def add_piece(connection: Connection, uid: uuid.UUID, form: Format, piece: int, body: bytes) -> None:
-    """Adds the next piece, at most ``PIECE_BYTES`` long."""
+    """Add the next piece, at most ``PIECE_BYTES`` long."""
     await connection.execute(_sql.add_piece, uid, form, piece, body)
 
 
@@ -44,7 +45,7 @@ async def find(connection: Connection, uid: uuid.UUID) -> Outcome | None:
 
 
 async def piece(connection: Connection, uid: uuid.UUID, form: Format, number: int) -> bytes | None:
-    """One piece; None after the last."""
+    """Return one piece; None after the last."""
     body: bytes | None = await connection.fetchval(_sql.piece, uid, form, number)
     return body
 

@@ -1,4 +1,4 @@
-"""What was: older generations of objects, and the last state of what was deleted."""
+"""Store of older generations of objects, and of the last state of deleted objects (the trash)."""
 
 import uuid
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ _sql = queries.load(__package__, "histories.sql")
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """One generation. ``created_by`` and ``message`` are of the write that made it, ``spec`` is JSON text, in a list that of no members.
-
-    ``parent_version`` is the generation before, ``restored_from`` the one whose body it took.
-    """
+    """Generation of an object."""
 
     generation: int
     resource_version: int
     created_at: datetime
-    created_by: str
-    message: str | None
-    parent_version: int | None
-    restored_from: int | None
+    created_by: str  #: Actor of the write that created it.
+    message: str | None  #: Message of that write.
+    parent_version: int | None  #: Generation before.
+    restored_from: int | None  #: Generation whose body it copied.
     metadata: str
     stored_version: str
     layout: bool
-    spec: str
+    spec: str  #: JSON text; ``{}`` in a list.
 
     def of(self, current: StoredObject) -> StoredObject:
-        """The object as it was, with the message; ``current`` is as it is. Of what has no body here the title is not known."""
+        """Return the object as it was, with the message. ``current`` is its present state.
+
+        The title of a version without its body is unknown.
+        """
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
         if self.message:
@@ -48,7 +48,7 @@ class StoredVersion:
             current.uid,
             current.name,
             current.namespace,
-            # Version 1 is nobody's; generations older than the column are at 0, which stands for any.
+            # No object has version 1. Generations older than the column have 0, which a client would read as "any".
             max(self.resource_version, 1),
             self.generation,
             self.stored_version,
@@ -63,7 +63,7 @@ class StoredVersion:
 
 
 class TrashPosition(NamedTuple):
-    """Where a page of the trash ended."""
+    """End of a page of the trash."""
 
     name: str = ""
     uid: uuid.UUID = uuid.UUID(int=0)
@@ -73,7 +73,7 @@ START: Final = TrashPosition()
 
 
 class TrashedObject(NamedTuple):
-    """What was in the trash: its identity, and the generation it had."""
+    """Identity of an object in the trash, and its last generation."""
 
     uid: uuid.UUID
     generation: int
@@ -81,12 +81,15 @@ class TrashedObject(NamedTuple):
 
 
 async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None = None, limit: int) -> Sequence[StoredVersion]:
-    """Generations of an object without their bodies, the newest first; ``before`` is the one that the page before ended with."""
+    """Return generations of an object without their bodies, the newest first.
+
+    ``before`` is the last generation of the previous page.
+    """
     return [StoredVersion(**row) for row in await connection.fetch(_sql.versions, uid, before, limit)]
 
 
 async def version(connection: Connection, uid: uuid.UUID, generation: int) -> StoredVersion | None:
-    """One generation; None where it is none, or is not kept any more."""
+    """Return a generation; None if it does not exist or is not kept any more."""
     row = await connection.fetchrow(_sql.version, uid, generation)
     return None if row is None else StoredVersion(**row)
 
@@ -101,9 +104,9 @@ async def list_trash(
     limit: int,
     deleted_by: str | None = None,
 ) -> Sequence[StoredObject]:
-    """What was deleted and can be made again, by name: the last state but for its body, with when and by whom it was deleted.
+    """Return deleted objects that can be restored, by name: the last state without its body.
 
-    ``deleted_by`` narrows it down to what one caller has deleted.
+    The metadata tells when and by whom it was deleted. ``deleted_by`` selects what one caller has deleted.
     """
     rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]
@@ -112,18 +115,19 @@ async def list_trash(
 async def restore(
     connection: Connection, kind: Kind, namespace: str, name: str, uid: str, *, deleted_by: str | None = None
 ) -> TrashedObject | None:
-    """Removes from the trash what the caller is about to make again, in the caller's transaction; None where it is not there.
+    """Remove an object from the trash and return it, in the transaction that creates it again; None if it is not there.
 
-    ``uid`` is text as a client sent it, ``deleted_by`` as in ``list_trash``.
+    ``uid`` is text as a client sent it; ``deleted_by`` as in ``list_trash``.
     """
     row = await connection.fetchrow(_sql.restore, namespace, kind.group, kind.plural, name, uid, deleted_by)
     return None if row is None else TrashedObject(**row)
 
 
 async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) -> int:
-    """Drops the generations of objects beyond the ``keep`` newest, and all of those that are gone; answers how many.
+    """Delete the generations of objects beyond the ``keep`` newest, and all of deleted objects; return their number.
 
-    Never what the feed still tells of: call it with the objects whose changes have just left the feed, in the same transaction.
+    Generations in the feed must not be deleted: call this with objects whose changes have just left the feed, in the
+    same transaction.
     """
     if not uids:
         return 0
@@ -132,7 +136,7 @@ async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) 
 
 
 async def empty_trash(connection: Connection, *, older_than: timedelta) -> int:
-    """Drops what was deleted longer ago, in the caller's transaction; answers how many generations went with it."""
+    """Delete what was put into the trash longer ago, in the caller's transaction; return the number of generations."""
     return await _forget(connection, [row["uid"] for row in await connection.fetch(_sql.expire, older_than)])
 
 

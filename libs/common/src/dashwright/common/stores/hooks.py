@@ -1,4 +1,4 @@
-"""Hooks that git hosts were asked for: when each is looked at next, and which are to be taken back."""
+"""Store of webhooks at git hosts: when each is checked next, and which are to be removed."""
 
 import uuid
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ _sql = queries.load(__package__, "hooks.sql")
 
 @dataclass(frozen=True, slots=True)
 class HookClaim:
-    """A repository whose hook is to be looked at. ``hook`` was made by ``asked_by``, None where there is none."""
+    """Repository whose webhook is to be checked."""
 
     uid: uuid.UUID
     namespace: str
@@ -23,14 +23,14 @@ class HookClaim:
     generation: int
     spec: RepositorySpec
     status: RepositoryStatus
-    hook: int | None
-    asked_by: GitHostRepositoryConfig | None
+    hook: int | None  #: Id of the webhook at the git host; None if there is none.
+    asked_by: GitHostRepositoryConfig | None  #: Configuration with which the webhook was created.
     failures: int
 
 
 @dataclass(frozen=True, slots=True)
 class HookRemoval:
-    """A hook to remove. ``is_old``: that was tried for so long that it is given up."""
+    """Webhook to remove."""
 
     id: int
     namespace: str
@@ -38,11 +38,11 @@ class HookRemoval:
     hook: int
     asked_by: GitHostRepositoryConfig
     failures: int
-    is_old: bool
+    is_old: bool  #: Whether the removal has failed for so long that it is given up.
 
 
 async def claim(connection: Connection, *, most: int, lease: timedelta) -> Sequence[HookClaim]:
-    """Repositories that are new, changed or due; for the ``lease`` nobody else gets them."""
+    """Return at most ``most`` repositories that are new, changed or due. No other process gets them during the ``lease``."""
     return [
         HookClaim(
             row["uid"],
@@ -60,32 +60,35 @@ async def claim(connection: Connection, *, most: int, lease: timedelta) -> Seque
 
 
 async def note(connection: Connection, repository: uuid.UUID, hook: int, by: GitHostRepositoryConfig, *, again: timedelta) -> None:
-    """The host calls; that is looked at again after a while."""
+    """Record a webhook that works; check it again after ``again``."""
     await connection.execute(_sql.note, repository, hook, by.to_json().decode(), again)
 
 
 async def wait_for_change(connection: Connection, repository: uuid.UUID) -> None:
-    """There is nothing to look at until the repository changes."""
+    """Record that nothing needs checking until the repository changes."""
     await connection.execute(_sql.wait_for_change, repository)
 
 
 async def fail(connection: Connection, repository: uuid.UUID, *, again: timedelta) -> None:
-    """It could not be seen to."""
+    """Record a failed check; try again after ``again``."""
     await connection.execute(_sql.fail, repository, again)
 
 
 async def mark_for_removal(connection: Connection, repository: uuid.UUID, namespace: str, name: str) -> None:
-    """The hook of a repository, where it has one, is to be removed: for the transaction that removes the repository or its reason."""
+    """Mark the webhook of a repository for removal, in the transaction that removes the repository or the need for it."""
     await connection.execute(_sql.mark_for_removal, repository, namespace, name)
 
 
 async def mark_namespace_for_removal(connection: Connection, namespace: str) -> None:
-    """The hooks of all repositories of a namespace are to be removed, where these say so: for the transaction that removes them."""
+    """Mark the webhooks of a namespace for removal if a finalizer demands it, in the transaction that deletes it."""
     await connection.execute(_sql.mark_namespace_for_removal, namespace, CLEAN_UP)
 
 
 async def claim_removals(connection: Connection, *, most: int, lease: timedelta, patience: timedelta) -> Sequence[HookRemoval]:
-    """Hooks to remove; for the ``lease`` nobody else gets them. After ``patience`` they are old."""
+    """Return at most ``most`` webhooks to remove. No other process gets them during the ``lease``.
+
+    They are old after ``patience``.
+    """
     return [
         HookRemoval(
             row["id"],
@@ -101,9 +104,10 @@ async def claim_removals(connection: Connection, *, most: int, lease: timedelta,
 
 
 async def forget_removal(connection: Connection, number: int) -> None:
-    """Nothing more is to be done about it."""
+    """Delete a removal that is done or given up."""
     await connection.execute(_sql.forget_removal, number)
 
 
 async def fail_removal(connection: Connection, number: int, *, again: timedelta) -> None:
+    """Record a failed removal; try again after ``again``."""
     await connection.execute(_sql.fail_removal, number, again)

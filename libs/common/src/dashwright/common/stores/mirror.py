@@ -1,4 +1,4 @@
-"""A repository's sync status mirrors the life of its sync jobs: every change of a job's state comes through here."""
+"""Mirror of the life of sync jobs in the sync status of their repository. Every change of a job's state comes through here."""
 
 import uuid
 
@@ -20,14 +20,17 @@ from dashwright.common.stores.resources import StoredObject
 
 
 def concerns(job: StoredJob) -> bool:
-    """Whether a job's life is mirrored. Who writes both takes the lock of objects first, then that of jobs."""
+    """Return whether a job is mirrored.
+
+    A transaction that writes both takes the lock of objects first, then that of jobs.
+    """
     return job.action == Action.SYNC and job.repository is not None
 
 
 async def show(connection: Connection, uid: uuid.UUID) -> None:
-    """Mirror a job that has not ended as it is now; one that waits beside a sync at work is not shown.
+    """Mirror the present state of an unfinished job. A job that waits for another sync at work is not shown.
 
-    Whoever queued a job calls this after the commit, since a submission does not wait for the lock of objects.
+    Call after the commit of a submission, which does not wait for the lock of objects.
     """
     await resources.lock(connection)
     for job in await jobs.get_many(connection, [uid]):
@@ -37,9 +40,10 @@ async def show(connection: Connection, uid: uuid.UUID) -> None:
 
 
 async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
-    """The repository's sync status takes the job's state; at the end also when it is due again. What is stored, a sync tells itself.
+    """Write a job's state into the repository's sync status, at the end with the time of the next sync.
 
-    ``due`` is when a job that waits may be taken up. ``incremental`` is what was asked for until the job tells what it was.
+    The sync itself records what it has stored. ``due`` is when a postponed job may run. ``incremental`` is what was
+    requested, until the job reports what it did.
     """
     if not concerns(job):
         return
@@ -62,11 +66,11 @@ async def mirror(connection: Connection, job: StoredJob, status: JobStatus, *, d
     try:
         await statuses.change(connection, REPOSITORY, job.namespace, job.repository, RepositoryStatus, change)
     except NotFound:
-        # The repository was deleted meanwhile: nobody is left to tell.
+        # The repository was deleted in the meantime, so there is no status to write.
         return
 
 
 def _due(repository: StoredObject, finished: int) -> int | None:
-    """When the next sync is due; None where none comes by itself."""
+    """Return when the next sync is due; None without an interval."""
     sync = RepositorySpec.model_validate_json(repository.spec).sync
     return finished + sync.interval_seconds * 1000 if sync.enabled and sync.interval_seconds else None

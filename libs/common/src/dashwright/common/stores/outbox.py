@@ -1,7 +1,7 @@
-"""The outbox: wishes to publish, recorded in the transaction whose effect they announce.
+"""Outbox: messages to publish, recorded in the transaction whose effect they announce.
 
-Whoever recorded a wish publishes it right after the commit; the relay publishes what was left behind. A message may so be
-published twice, never not at all.
+The process that recorded a message publishes it right after the commit; the relay publishes overdue ones. So a message
+may be published twice, but is never lost.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +18,9 @@ _sql = queries.load(__package__, "outbox.sql")
 
 @dataclass(frozen=True, slots=True)
 class Wakeup:
-    """A message to publish. ``id`` is its row in the outbox."""
+    """Message to publish."""
 
-    id: int
+    id: int  #: Row in the outbox.
     exchange: str
     routing_key: str
     body: str
@@ -28,17 +28,17 @@ class Wakeup:
 
 
 async def published(connection: Connection, ids: Sequence[int]) -> None:
-    """Forgets wishes that the broker has confirmed."""
+    """Delete messages that the broker has confirmed."""
     await connection.execute(_sql.published, list(ids))
 
 
 async def overdue(connection: Connection, *, older_than: timedelta, limit: int) -> Sequence[Wakeup]:
-    """Wishes left behind, locked until the transaction ends."""
+    """Return overdue messages, locked until the transaction ends."""
     rows = await connection.fetch(_sql.overdue, older_than, limit)
     return [Wakeup(row["id"], row["exchange"], row["routing_key"], row["body"], orjson.loads(row["headers"])) for row in rows]
 
 
 async def depth(connection: Connection) -> int:
-    """How many wishes wait."""
+    """Return the number of messages in the outbox."""
     count: int = await connection.fetchval(_sql.depth)
     return count

@@ -1,4 +1,4 @@
-"""The store of pictures that others than their makers fetch: those in comments of pull requests, by an id that nobody can guess."""
+"""Store of pictures for comments on pull requests, which readers fetch by an unguessable id."""
 
 import uuid
 from dataclasses import dataclass
@@ -10,25 +10,27 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import TooLarge
 from dashwright.common.kinds.registry import REPOSITORY
 
+#: Bytes of one picture.
 LARGEST: Final = 8 * 1024 * 1024
-"""Bytes of one picture."""
 
+#: Pictures kept of one repository, the newest.
 KEPT: Final = 400
-"""Pictures of one repository, the newest."""
 
 _sql = queries.load(__package__, "pictures.sql")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredPicture:
+    """Picture with its media type."""
+
     media_type: str
     body: bytes
 
 
 async def put(connection: Connection, repository: uuid.UUID, picture: StoredPicture) -> uuid.UUID | None:
-    """Keeps a picture, and of its repository's others the newest; answers its id, None where the repository is gone.
+    """Store a picture, delete the oldest of its repository beyond ``KEPT``, and return its id.
 
-    Call it in a transaction. Raises TooLarge.
+    Call in a transaction. Returns None if the repository does not exist. Raises TooLarge.
     """
     if len(picture.body) > LARGEST:
         raise TooLarge(f"the picture has {len(picture.body)} bytes, at most {LARGEST} are kept; draw it smaller")
@@ -38,11 +40,11 @@ async def put(connection: Connection, repository: uuid.UUID, picture: StoredPict
 
 
 async def find(connection: Connection, namespace: str, repository: str, picture: uuid.UUID) -> StoredPicture | None:
-    """A picture of the repository with that name."""
+    """Return a picture of the repository with that name, or None."""
     row = await connection.fetchrow(_sql.find, picture, REPOSITORY.group, REPOSITORY.plural, namespace, repository)
     return None if row is None else StoredPicture(row["media_type"], row["body"])
 
 
 async def expire(connection: Connection, *, older_than: timedelta) -> int:
-    """Answers how many were dropped."""
+    """Delete pictures that are older and return their number."""
     return len(await connection.fetch(_sql.expire, older_than))

@@ -111,7 +111,7 @@ class Dashboards:
         except AlreadyExists:  # another client created it after the check
             return await self._replace(context, made.name, request, folder)
         except quotas.QuotaReached as error:
-            raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, said="Quota reached") from error
+            raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, text="Quota reached") from error
 
     async def delete(self, context: WriteContext, uid: str) -> StoredObject:
         """Delete a dashboard and return it. Raises NotFound, and Forbidden without permission or if a repository manages it."""
