@@ -29,7 +29,7 @@ hypothesis.settings.register_profile("searching", _PATIENT)
 _profile = os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient")
 hypothesis.settings.load_profile(_profile)
 if _profile != "searching":
-    examples.forget_the_product()
+    examples.fix_examples()
 
 _keeper = pytest.StashKey[keeper.Keeper]()
 
@@ -55,7 +55,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Lets no search for garbage look at what collecting leaves: millions of objects that live as long as the run."""
+    """Disable garbage collection during collection: it would scan millions of objects that live as long as the run."""
     gc.disable()
     try:
         return (yield)
@@ -65,19 +65,19 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Starts the servers the collected tests need: here no test's time limit runs, should an image have to be downloaded."""
+    """Start the servers that the collected tests need, since no test's time limit covers the download of an image."""
     if session.config.option.collectonly:
         return
     needed = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
     for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq"), ("mariadb", "mariadb")):
         if fixture in needed:
-            with suppress(CannotProvide):  # the fixture will say so, in each test that needs it
+            with suppress(CannotProvide):  # each test that needs the server reports the failure
                 keeper.request_server(server)
 
 
 @pytest.fixture(scope="session")
 def postgres_dsn() -> str:
-    """The URL of a PostgreSQL server, as a user who may create databases. Shared: make a database of your own on it."""
+    """Return the URL of a shared PostgreSQL server, as a user who may create databases."""
     return keeper.request_server("postgres")["url"]
 
 
@@ -95,14 +95,14 @@ def _databases(postgres_dsn: str, _template: str) -> Iterator[databases.Database
 
 @pytest.fixture
 async def database_url(_databases: databases.Databases) -> AsyncIterator[str]:
-    """The URL of a database of this test's own, with the whole schema and no rows."""
+    """Return the URL of a database for this test, with the whole schema and no rows."""
     async with _databases.lend() as url:
         yield url
 
 
 @pytest.fixture
 async def database(database_url: str) -> AsyncIterator[Database]:
-    """An open pool on ``database_url``."""
+    """Return an open pool on ``database_url``."""
     opened = await Database.open(database_url, application_name="test", min_size=1, max_size=5)
     yield opened
     await opened.close()
@@ -116,7 +116,7 @@ def _virtual_hosts() -> virtual_hosts.VirtualHosts:
 
 @pytest.fixture
 async def amqp_url(_virtual_hosts: virtual_hosts.VirtualHosts) -> AsyncIterator[str]:
-    """The URL of a virtual host of this test's own, empty."""
+    """Return the URL of an empty virtual host for this test."""
     url = await _virtual_hosts.make()
     yield url
     await _virtual_hosts.remove(url)
@@ -124,7 +124,7 @@ async def amqp_url(_virtual_hosts: virtual_hosts.VirtualHosts) -> AsyncIterator[
 
 @pytest.fixture
 async def private_rabbitmq() -> AsyncIterator[rabbitmq.Private]:
-    """A broker of this test's own, to stop and start: ``url``, ``stop()``, ``start()``. Takes some seconds to make."""
+    """Return a broker for this test, with ``url``, ``stop()`` and ``start()``. It takes some seconds to start."""
     server = await rabbitmq.provide_private()
     yield server
     await server.remove()
@@ -132,7 +132,7 @@ async def private_rabbitmq() -> AsyncIterator[rabbitmq.Private]:
 
 @pytest.fixture
 async def private_postgres() -> AsyncIterator[postgres.Private]:
-    """A PostgreSQL of this test's own, to stop and start: ``dsn``, ``stop()``, ``start()``. Keeps its port and, as in service, its data."""
+    """Return a PostgreSQL for this test, with ``dsn``, ``stop()`` and ``start()``. It keeps its port and its data."""
     server = await postgres.provide_private()
     yield server
     await server.remove()

@@ -1,13 +1,13 @@
-"""The examples that properties are tried with."""
+"""Examples that Hypothesis generates for property tests."""
 
 from hypothesis.internal.conjecture.providers import HypothesisProvider
 from hypothesis.internal.constants_ast import Constants
 
 
-def forget_the_product() -> None:
-    """Lets Hypothesis draw the same whatever is loaded.
+def fix_examples() -> None:
+    """Make Hypothesis generate the same examples whatever modules are loaded.
 
-    By itself it mixes in the constants of the product's modules, as many as are imported so far: the same test would have other
-    examples in another worker, and after any change anywhere. It has no switch for that.
+    By default it adds the constants of the product's modules that are imported so far. The same test would then have other examples
+    in another worker, and after any change of the product. Hypothesis has no option to disable this.
     """
     HypothesisProvider._local_constants = Constants()  # type: ignore[assignment]

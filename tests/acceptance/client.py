@@ -1,4 +1,4 @@
-"""A client of the HTTP API, as thin as it can be."""
+"""A thin client of the HTTP API."""
 
 import asyncio
 from types import TracebackType
@@ -16,7 +16,7 @@ FIRST_USER = aiohttp.encode_basic_auth("admin", "admin")
 
 
 class Client:
-    """Calls a gateway, as its first user unless told otherwise."""
+    """A session with one gateway, authenticated as its first user by default."""
 
     def __init__(self, address: str, *, authorization: str | None = FIRST_USER) -> None:
         headers = {} if authorization is None else {"Authorization": authorization}
@@ -33,19 +33,20 @@ class Client:
         await self._session.close()
 
     async def call(self, method: str, path: str, *, status: int = 200, **options: Any) -> Any:
-        """The decoded answer, which must have the given status."""
+        """Return the decoded body of a response, which must have the given status."""
         async with self._session.request(method, path, **options) as response:
             body = await response.text()
             assert response.status == status, f"{method} {path}: {response.status} {body[:2000]}"
             return await response.json() if body else None
 
     async def response(self, method: str, path: str, **options: Any) -> tuple[int, Any, dict[str, str]]:
-        """Status, decoded body (text where it is no JSON) and headers, whatever they are."""
+        """Return the status, the decoded body (text unless it is JSON) and the headers of a response."""
         async with self._session.request(method, path, **options) as response:
             decoded = await (response.json() if response.content_type == "application/json" else response.text())
             return response.status, decoded, dict(response.headers)
 
     async def create_repository(self, name: str, path: str, **sync: object) -> Any:
+        """Create a local repository that syncs into a folder, and return it."""
         spec = {
             "title": name.title(),
             "workflows": [],
@@ -56,11 +57,11 @@ class Client:
         return await self.call("POST", f"{PROVISIONING}/repositories", status=201, json={"metadata": {"name": name}, "spec": spec})
 
     async def sync(self, repository: str) -> Any:
-        """Asks for a sync; answers the Job."""
+        """Request a sync and return its Job."""
         return await self.call("POST", f"{PROVISIONING}/repositories/{repository}/sync", status=202)
 
     async def wait_for_job(self, job: Any, *, seconds: float = 60) -> Any:
-        """The job once it has ended."""
+        """Return the job once it has ended."""
         name = job["metadata"]["name"]
         async with asyncio.timeout(seconds):
             while True:
@@ -70,18 +71,19 @@ class Client:
                 await asyncio.sleep(0.05)
 
     async def sync_and_wait(self, repository: str) -> Any:
-        """The status of a sync asked for now and waited for."""
+        """Request a sync, wait until it ends, and return its status."""
         return (await self.wait_for_job(await self.sync(repository)))["status"]
 
     async def dashboards(self) -> dict[str, Any]:
-        """All dashboards by name."""
+        """Return all dashboards by name."""
         return {item["metadata"]["name"]: item for item in (await self.call("GET", DASHBOARDS))["items"]}
 
     async def folders(self) -> dict[str, Any]:
+        """Return all folders by name."""
         return {item["metadata"]["name"]: item for item in (await self.call("GET", FOLDERS))["items"]}
 
 
 def counts(status: Any, resource: str) -> dict[str, int]:
-    """The counters of one resource in a job's summary, zeros left out."""
+    """Return the counters of one resource in a job's summary, without zeros."""
     (entry,) = [entry for entry in status["summary"] if entry["resource"] == resource]
     return {key: value for key, value in entry.items() if isinstance(value, int) and value}

@@ -1,4 +1,4 @@
-"""The product's own processes over a real database and a real broker."""
+"""Fixtures that run the product's processes over a real database and a real broker."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
@@ -19,7 +19,7 @@ MakeStack = Callable[..., Stack]
 
 @pytest.fixture
 async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
-    """Makes stacks with settings of their own, not started yet; stops them in the end and holds their logs to the laws of logs."""
+    """Return a function that makes stacks with given settings, not started yet. Stops them after the test and checks their logs."""
     made: list[Stack] = []
 
     def make(*, database: str = database_url, broker: str = amqp_url, **settings: str) -> Stack:
@@ -35,7 +35,7 @@ async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncI
 
 @pytest.fixture
 async def stack(make_stack: MakeStack) -> Stack:
-    """A gateway, a jobs worker and an expressions worker, each a process."""
+    """Return a running gateway, jobs worker and expressions worker, each in a process."""
     return await make_stack().start()
 
 
@@ -67,7 +67,7 @@ async def broker_proxy(amqp_url: str) -> AsyncIterator[TcpProxy]:
 async def shared(
     postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stack]:
-    """One stack for the tests of a module, each with repositories and names of its own. Such a module runs on one loop."""
+    """Start one stack for all tests of a module, which use their own repositories and names and run on one event loop."""
     async with AsyncExitStack() as held:
         database_url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
         amqp_url = await _virtual_hosts.make()
@@ -80,6 +80,6 @@ async def shared(
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def user(shared: Stack) -> AsyncIterator[Client]:
-    """The first user of the shared stack."""
+    """Return a client of the shared stack, authenticated as its first user."""
     async with Client(shared.address) as opened:
         yield opened

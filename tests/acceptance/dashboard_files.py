@@ -1,9 +1,10 @@
-"""Folders of dashboards, made for tests."""
+"""Folders of dashboard files for tests."""
 
 import json
 from pathlib import Path
 from typing import Any
 
+#: Number of dashboards by directory: 21 dashboards in 8 folders.
 LAYOUT = {
     "platform/kubernetes/views": 4,
     "platform/kubernetes/system": 3,
@@ -12,23 +13,23 @@ LAYOUT = {
     "shop/staging": 4,
     "databases": 3,
 }
-"""Directory → dashboards: 21 dashboards in 8 folders."""
 
 
 def classic(uid: str, title: str) -> dict[str, Any]:
-    """A classic dashboard."""
+    """Return a classic dashboard."""
     target = {"refId": "A", "expr": f"rate({uid}_total[5m])"}
     panel = {"id": 1, "type": "timeseries", "title": "Rate", "gridPos": {"x": 0, "y": 0, "w": 24, "h": 8}, "targets": [target]}
     return {"uid": uid, "title": title, "schemaVersion": 41, "tags": ["test"], "panels": [panel]}
 
 
 def write(path: Path, dashboard: dict[str, Any]) -> None:
+    """Write a dashboard as JSON and create the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(dashboard, indent=2))
 
 
 def make_team(root: Path) -> list[str]:
-    """Writes LAYOUT below ``root``, with a licence beside it; answers the dashboards' names."""
+    """Write the dashboards of LAYOUT and a licence file below ``root``; return the dashboards' names."""
     names = []
     for directory, number in LAYOUT.items():
         for index in range(number):
@@ -40,7 +41,7 @@ def make_team(root: Path) -> list[str]:
 
 
 def make_many(root: Path, number: int) -> list[str]:
-    """A flat folder of many dashboards."""
+    """Write ``number`` dashboards into one folder and return their names."""
     names = [f"many-{index:05}" for index in range(number)]
     for name in names:
         write(root / f"{name}.json", classic(name, name))

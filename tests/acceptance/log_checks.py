@@ -1,4 +1,4 @@
-"""What holds of every line that any service logs, whatever happened to it. Checked at the end of every stack."""
+"""Requirements on every log line of every service, checked when a stack ends."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,24 +13,24 @@ _LEVELS = {"debug", "info", "warning", "error", "critical"}
 
 
 def check_logs(stack: Stack) -> None:
-    """Raises AssertionError with the first line that breaks a law."""
+    """Raise AssertionError with the first line of the stack that violates a requirement."""
     secrets = {_HEADER, *(password for url in stack.urls if (password := urlsplit(url).password))}
     for service in stack.services:
         check_lines(service, secrets)
 
 
 def check_lines(service: Service, secrets: Iterable[str] = (_HEADER,)) -> None:
-    """The same for one process."""
+    """Raise AssertionError with the first line of a process that violates a requirement."""
     for line, event in zip(service.lines, service.events, strict=True):
         _check_line(service, line, event)
         for secret in secrets:
-            # A short password is a word of every log: then it counts only where it stands in an address.
+            # A short password may occur as an ordinary word; it counts only in the credentials of a URL.
             shown = secret if len(secret) > 7 else f":{secret}@"
             assert shown not in line, f"{service.name} logged a secret: {line}"
 
 
 def _check_line(service: Service, line: str, event: dict[str, object]) -> None:
-    assert event.get("event") != "text", f"{service.name} wrote a line that is no JSON: {line}"
+    assert event.get("event") != "text", f"{service.name} wrote a line that is not JSON: {line}"
     assert isinstance(event.get("event"), str), line
     assert event.get("level") in _LEVELS, line
     assert event.get("service") == service.name, line

@@ -1,4 +1,4 @@
-"""Waiting for a state that no event announces."""
+"""Polling for a state that no event announces."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,7 @@ _LOOK_EVERY = 0.02
 
 
 async def until(holds: Callable[[], Awaitable[object]], *, seconds: float = 30) -> None:
-    """Returns when ``holds`` answers something true."""
+    """Wait until ``holds`` returns a true value; raise AssertionError after ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             while not await holds():  # noqa: ASYNC110 (the state is another process's)

@@ -1,4 +1,4 @@
-"""Real service processes for tests and benchmarks: started, listened to by their logs, stopped or killed."""
+"""Service processes of tests and benchmarks: started, observed through their logs, stopped or killed."""
 
 import asyncio
 import json
@@ -17,14 +17,14 @@ _LONGEST_LINE = 4 * 1024 * 1024
 
 
 class Service:
-    """One process of the product. What it logs is read as it comes, so that a test can wait for an event and never sleeps."""
+    """One process of the product. Its log is read as it is written, so that a test can wait for an event instead of sleeping."""
 
     def __init__(self, name: str, settings: Mapping[str, str], *arguments: str) -> None:
         self.name = name
         self.events: list[Event] = []
         self.lines: list[str] = []
+        #: Lines of standard output, which are for the user; the log is on standard error.
         self.output: list[str] = []
-        """What it wrote on standard output, for people."""
         self._settings = settings
         self._arguments = arguments
         self._process: asyncio.subprocess.Process | None = None
@@ -33,13 +33,13 @@ class Service:
         self._listener: asyncio.Task[None] | None = None
 
     async def start(self, *, until: str = "serving") -> Self:
-        """Starts the process and waits for an event of its log."""
+        """Start the process and wait for the log event ``until``."""
         await self.launch()
         await self.event(until)
         return self
 
     async def launch(self) -> Self:
-        """Starts the process, at the head of a process group of its own."""
+        """Start the process as the leader of a new process group."""
         program = Path(sys.executable).with_name(self.name)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")}
         environment |= {f"DASHWRIGHT_{name}": value for name, value in self._settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
@@ -58,7 +58,7 @@ class Service:
         return self
 
     async def event(self, name: str, *, after: int = 0, seconds: float = _START_SECONDS, **fields: object) -> Event:
-        """The first event of that name and those fields at or after a position in ``events``, waited for if it has not come yet."""
+        """Return the first event of that name and those fields at or after position ``after`` in ``events``; wait for it if needed."""
         try:
             async with asyncio.timeout(seconds), self._news:
                 while True:
@@ -71,7 +71,7 @@ class Service:
             raise AssertionError(f"{self.name} did not log {name} {fields} within {seconds:g} s; last: {self.events[-5:]}") from error
 
     def logged(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
-        """The events of that name and those fields that have come so far."""
+        """Return the events of that name and those fields that were logged so far."""
         return [
             event
             for event in self.events[after:]
@@ -88,15 +88,15 @@ class Service:
         return self._process is not None and self._process.returncode is None
 
     async def stop(self) -> int:
-        """SIGTERM, and the exit status."""
+        """Send SIGTERM and return the exit status."""
         return await self._end(signal.SIGTERM)
 
     async def kill(self) -> None:
-        """SIGKILL: the process has no last word."""
+        """Send SIGKILL, which the process cannot handle."""
         await self._end(signal.SIGKILL)
 
     async def interrupt(self) -> int:
-        """SIGINT to the whole process group, as Ctrl-C in a terminal sends it, and the exit status."""
+        """Send SIGINT to the process group, like Ctrl-C in a terminal, and return the exit status."""
         os.killpg(self.pid, signal.SIGINT)
         return await self.wait()
 
@@ -105,7 +105,7 @@ class Service:
         self._process.send_signal(number)
 
     async def wait(self, *, seconds: float = _START_SECONDS) -> int:
-        """The exit status, waited for. A process that goes on running is killed, and the test fails."""
+        """Wait for the process to end and return its exit status. Kills it and raises AssertionError after ``seconds``."""
         assert self._process is not None
         try:
             async with asyncio.timeout(seconds):
@@ -165,8 +165,8 @@ class Stack:
             "SCHEDULING": "false",
             **settings,
         }
+        #: Every process that was started, including those that have ended.
         self.services: list[Service] = []
-        """Every process that was started, also those that have ended."""
         self.gateway = self._service("dashwright-api")
         self.jobs_worker = self._service("dashwright-jobs-worker")
         self.expressions = self._service("dashwright-expressions")
@@ -178,7 +178,7 @@ class Stack:
         return self
 
     async def add_jobs_worker(self, **settings: str) -> Service:
-        """One more; it is ``jobs_worker`` from now on."""
+        """Start another jobs worker; ``jobs_worker`` refers to it from then on."""
         self.jobs_worker = await self._service("dashwright-jobs-worker", **settings).start()
         return self.jobs_worker
 

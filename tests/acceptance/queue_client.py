@@ -1,4 +1,4 @@
-"""A batch submitter: publishes to the queue door and reads its answers. It knows docs/reference/queue.md and nothing of the product."""
+"""A batch submitter: it publishes to the job queue and reads the replies. It relies on docs/reference/queue.md alone."""
 
 import asyncio
 import json
@@ -14,17 +14,17 @@ JOB_SPEC: dict[str, object] = {"action": "sync", "sync": {"incremental": False}}
 
 
 class Submitter:
-    """One connection with a queue for answers."""
+    """One connection with a queue for replies."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._answered: dict[str, asyncio.Future[AbstractIncomingMessage]] = {}
+        self._replies_by_id: dict[str, asyncio.Future[AbstractIncomingMessage]] = {}
 
     async def __aenter__(self) -> Self:
         self._connection = await aio_pika.connect(self._url)
         self.channel = await self._connection.channel(on_return_raises=True)
-        self._answers = await self.channel.declare_queue(exclusive=True)
-        await self._answers.consume(self._take, no_ack=True)
+        self._reply_queue = await self.channel.declare_queue(exclusive=True)
+        await self._reply_queue.consume(self._take, no_ack=True)
         self._exchange = await self.channel.get_exchange(EXCHANGE)
         return self
 
@@ -34,15 +34,15 @@ class Submitter:
     async def submit(
         self, body: object, *, namespace: str = "default", message_id: str | None = None, seconds: float = 30, **headers: str
     ) -> Any:
-        """Publishes a submission (bytes as they are, else as JSON) and answers the decoded answer, which must carry its correlation id."""
+        """Publish a submission (bytes unchanged, anything else as JSON) and return the decoded reply to its correlation id."""
         correlation_id = uuid.uuid4().hex
         await self.publish(body, namespace=namespace, message_id=message_id, correlation_id=correlation_id, reply=True, **headers)
         return await self.response_to(correlation_id, seconds=seconds)
 
     async def response_to(self, correlation_id: str, *, seconds: float = 30) -> Any:
-        """The decoded answer that carries this correlation id."""
+        """Return the decoded reply with this correlation id."""
         async with asyncio.timeout(seconds):
-            return json.loads((await self._answer(correlation_id)).body)
+            return json.loads((await self._reply_to(correlation_id)).body)
 
     async def publish(
         self,
@@ -54,19 +54,19 @@ class Submitter:
         reply: bool = False,
         **headers: str,
     ) -> None:
-        """Publishes a submission; returns when the broker has confirmed it."""
+        """Publish a submission and return when the broker has confirmed it."""
         message = aio_pika.Message(
             body if isinstance(body, bytes) else json.dumps(body).encode(),
             delivery_mode=aio_pika.DeliveryMode.PERSISTENT,
             message_id=message_id,
             correlation_id=correlation_id,
-            reply_to=self._answers.name if reply else None,
+            reply_to=self._reply_queue.name if reply else None,
             headers=dict(headers),
         )
         await self._exchange.publish(message, routing_key=f"submit.{namespace}")
 
     async def _take(self, message: AbstractIncomingMessage) -> None:
-        self._answer(message.correlation_id or "").set_result(message)
+        self._reply_to(message.correlation_id or "").set_result(message)
 
-    def _answer(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
-        return self._answered.setdefault(correlation_id, asyncio.get_running_loop().create_future())
+    def _reply_to(self, correlation_id: str) -> asyncio.Future[AbstractIncomingMessage]:
+        return self._replies_by_id.setdefault(correlation_id, asyncio.get_running_loop().create_future())

@@ -1,4 +1,4 @@
-"""A wire between a service and a server that a test can cut and mend: to the service the server is away and comes back."""
+"""A TCP proxy between a service and a server, which a test interrupts and restores to simulate an outage."""
 
 import asyncio
 from contextlib import suppress
@@ -9,7 +9,7 @@ _PIECE = 65_536
 
 
 class TcpProxy:
-    """Listens on a port of the loopback, the same from the first to the last, and passes bytes on to the server of ``url``."""
+    """A proxy on one loopback port that forwards bytes to the server of ``url``. The port is the same after each interruption."""
 
     def __init__(self, url: str) -> None:
         self._parts = urlsplit(url)
@@ -19,7 +19,7 @@ class TcpProxy:
 
     @property
     def url(self) -> str:
-        """The server's URL, by way of this proxy."""
+        """The server's URL with the proxy's address."""
         credentials = self._parts.netloc.rpartition("@")[0]
         return self._parts._replace(netloc=f"{credentials}@127.0.0.1:{self._port}").geturl()
 
@@ -31,12 +31,12 @@ class TcpProxy:
         await self.disconnect()
 
     async def connect(self) -> None:
-        """New connections reach the server."""
+        """Accept connections and forward them to the server."""
         self._listener = await asyncio.start_server(self._join, "127.0.0.1", self._port)
         self._port = self._listener.sockets[0].getsockname()[1]
 
     async def disconnect(self) -> None:
-        """Every connection breaks, and new ones are refused."""
+        """Abort every connection and refuse new ones."""
         if self._listener is not None:
             self._listener.close()
             for end in self._ends:

@@ -1,4 +1,4 @@
-"""Whatever clients send over HTTP, the answer is a refusal that says what is wrong, in the shape of its API."""
+"""Bad HTTP requests get an error that says what is wrong, in the shape of the API that was called."""
 
 import asyncio
 import gzip
@@ -53,8 +53,8 @@ def check_status(answer: Any, code: int) -> None:
     ],
     ids=lambda body: repr(body[:40]),
 )
-async def test_a_body_that_is_no_object_of_the_kind_is_refused(user: Client, path: str, body: bytes) -> None:
-    """Malformed, too deep, of another type: 400 or 422 as a Status."""
+async def test_an_invalid_object_is_refused(user: Client, path: str, body: bytes) -> None:
+    """A malformed body, a too deep one and one of another type get 400 or 422 as a Status."""
     status, answer, _ = await user.response("POST", path, data=body, headers=AS_JSON)
     assert status in (400, 422), answer
     check_status(answer, status)
@@ -64,7 +64,7 @@ async def test_a_body_that_is_no_object_of_the_kind_is_refused(user: Client, pat
     ("path", "limit"), [(DASHBOARDS, 5), (REPOSITORIES, 5), (f"{REPOSITORIES}/any/jobs", 2), (f"{REPOSITORIES}/any/sync", 1)]
 )
 async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: int) -> None:
-    """413 that names the limit, also where the body is small until it is decompressed."""
+    """A body over the limit gets a 413 that names the limit, even if it is small before decompression."""
     body = b'{"spec": "' + b"x" * (limit * MEBIBYTE) + b'"}'
     for data, headers in ((body, {}), (gzip.compress(body), {"Content-Encoding": "gzip"})):
         status, answer, _ = await user.response("POST", path, data=io.BytesIO(data), headers={**AS_JSON, **headers})
@@ -74,7 +74,7 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
 
 
 async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
-    """The classic API answers {"message"}, whatever was wrong."""
+    """The classic API responds to every error with ``{"message": …}``."""
     for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
         found, answer, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
         assert found == status, answer
@@ -102,23 +102,23 @@ async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> No
         (f"{PROVISIONING}/jobs/none", 404),
     ],
 )
-async def test_what_is_not_there_is_said_not_to_be(user: Client, path: str, code: int) -> None:
-    """Unknown groups, versions, kinds, namespaces and names, also with odd characters."""
+async def test_an_unknown_address_is_not_found(user: Client, path: str, code: int) -> None:
+    """Unknown groups, versions, kinds and names are not found, and foreign namespaces forbidden, even with odd characters."""
     status, answer, _ = await user.response("GET", path)
     assert status == code, answer
     check_status(answer, code)
 
 
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "limit=1.5", "continue=!", "continue=e30"])
-async def test_a_parameter_that_cannot_be_honoured_is_refused(user: Client, query: str) -> None:
-    """A list that would answer something else than asked for is a 400."""
+async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) -> None:
+    """A list parameter that cannot be applied is a 400 instead of being ignored."""
     status, answer, _ = await user.response("GET", f"{DASHBOARDS}?{query}")
     assert status == 400, answer
     check_status(answer, 400)
 
 
-async def test_unlisted_parameters_slashes_and_heads_do_no_harm(shared: Stack, user: Client) -> None:
-    """An unlisted parameter is ignored, a trailing slash accepted without a redirect, and HEAD answers the headers of GET."""
+async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared: Stack, user: Client) -> None:
+    """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET."""
     plain = await user.call("GET", REPOSITORIES)
     for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
         assert (await user.call("GET", path))["items"] == plain["items"]
@@ -134,7 +134,7 @@ async def test_unlisted_parameters_slashes_and_heads_do_no_harm(shared: Stack, u
 
 @pytest.mark.parametrize("name", ["Upper", "-dash", "a" * 64, "ü", "with space", "a/b", "..", "new", "sql", "x\u0000y"])
 async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str) -> None:
-    """Names follow Kubernetes; some are reserved."""
+    """Names of repositories follow Kubernetes' rules, and some are reserved."""
     status, answer, _ = await user.response("POST", REPOSITORIES, json=repository(name, "odd"))
     assert status in (400, 422), answer
     check_status(answer, status)
@@ -142,7 +142,7 @@ async def test_a_repository_with_an_odd_name_is_refused(user: Client, name: str)
 
 @pytest.mark.parametrize("path", ["/etc", "..", "../..", "a/../../..", "./a", "", "a/./b", "/"])
 async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path: str) -> None:
-    """Where the path itself leads out, the repository is not even created."""
+    """A repository whose path itself is outside the permitted folders is not created."""
     status, answer, _ = await user.response("POST", REPOSITORIES, json=repository("outside", path))
     check_status(answer, 422)
     assert [cause["field"] for cause in answer["details"]["causes"]] == ["spec.local.path"], (status, answer)
@@ -150,7 +150,7 @@ async def test_a_folder_outside_the_permitted_ones_is_refused(user: Client, path
 
 @pytest.fixture
 def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
-    """A dashboard outside the permitted folders, and links to it from inside."""
+    """Create a dashboard outside the permitted folders, and links to it inside them."""
     dashboard_files.write(tmp_path / "secret.json", dashboard_files.classic("secret", "Secret"))
     linked = shared.repositories / "linked"
     linked.symlink_to(tmp_path, target_is_directory=True)
@@ -165,8 +165,8 @@ def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.usefixtures("secret")
-async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
-    """A folder that is a link makes the repository unhealthy (424); linked files and pipes inside one are errors of their own."""
+async def test_links_out_of_the_permitted_folders_are_not_followed(user: Client) -> None:
+    """A folder that is a link makes the repository unhealthy (424); each linked file or pipe inside a folder is an error of its own."""
     for name, path in (("linked", "linked"), ("through", "inside/leak")):
         await user.call("POST", REPOSITORIES, status=201, json=repository(name, path))
         status, answer, _ = await user.response("POST", f"{REPOSITORIES}/{name}/sync")
@@ -184,8 +184,8 @@ async def test_no_link_leads_out_of_the_permitted_folders(user: Client) -> None:
     assert "secret" not in await user.dashboards()
 
 
-async def test_a_sync_that_cannot_be_is_refused_at_once(user: Client) -> None:
-    """Sync switched off: 422 with the field; a folder that is not there: 424 with the reason; an unknown repository: 404."""
+async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
+    """A disabled sync is a 422, a missing folder a 424 with the reason, and an unknown repository a 404."""
     await user.call("POST", REPOSITORIES, status=201, json=repository("disabled", "disabled", enabled=False))
     _, answer, _ = await user.response("POST", f"{REPOSITORIES}/disabled/sync")
     check_status(answer, 422)
@@ -194,12 +194,12 @@ async def test_a_sync_that_cannot_be_is_refused_at_once(user: Client) -> None:
     _, answer, _ = await user.response("POST", f"{REPOSITORIES}/missing/sync")
     check_status(answer, 424)
     assert "not found" in answer["message"]
-    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/nobody/sync")
+    _, answer, _ = await user.response("POST", f"{REPOSITORIES}/unknown/sync")
     check_status(answer, 404)
 
 
-async def test_one_of_two_repositories_gets_the_instance(user: Client) -> None:
-    """Twelve requests at once to own the whole instance: one is created, the others are refused and name it."""
+async def test_one_repository_owns_the_instance(user: Client) -> None:
+    """One of twelve concurrent requests to own the instance creates a repository; the others are refused with its name."""
     wanted = [repository(f"instance-{number}", "instance", target="instance") for number in range(12)]
     answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in wanted))
     (winner,) = [body["metadata"]["name"] for status, body, _ in answers if status == 201]
@@ -210,14 +210,14 @@ async def test_one_of_two_repositories_gets_the_instance(user: Client) -> None:
     await user.call("DELETE", f"{REPOSITORIES}/{winner}")
 
 
-async def test_one_of_many_creations_of_a_name_wins(user: Client) -> None:
-    """Twelve creations of one name at once: one 201, the others 409."""
+async def test_one_of_concurrent_creations_of_a_name_succeeds(user: Client) -> None:
+    """One of twelve concurrent creations of a name gets 201, and the others 409."""
     answers = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=repository("same", "same")) for _ in range(12)))
     assert sorted(status for status, _, _ in answers) == [201] + [409] * 11
 
 
-async def test_equal_syncs_asked_for_at_once_are_few_jobs(shared: Stack, user: Client) -> None:
-    """Forty requests for the same sync at once: all 202, at most one pending job at any time, and all that were made end well."""
+async def test_concurrent_requests_for_a_sync_share_jobs(shared: Stack, user: Client) -> None:
+    """Forty concurrent requests for the same sync are accepted, share fewer jobs, and all of these succeed."""
     dashboard_files.make_team(shared.repositories / "popular")
     await user.create_repository("popular", "popular")
     jobs = await asyncio.gather(*(user.sync("popular") for _ in range(40)))
@@ -227,12 +227,12 @@ async def test_equal_syncs_asked_for_at_once_are_few_jobs(shared: Stack, user: C
         assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
-async def test_nobody_without_credentials_gets_in(shared: Stack) -> None:
-    """Without credentials, with wrong and with unreadable ones: 401 and how to authenticate, in the shape of the API."""
-    async with Client(shared.address, authorization=None) as nobody:
+async def test_a_request_without_valid_credentials_is_refused(shared: Stack) -> None:
+    """Missing, wrong and unreadable credentials get a 401 that says how to authenticate, in the shape of the API."""
+    async with Client(shared.address, authorization=None) as anonymous:
         for path, field in ((DASHBOARDS, "kind"), ("/api/ds/query", "message")):
             method = "POST" if path.startswith("/api/") else "GET"
             for header in ({}, {"Authorization": "Basic !"}, {"Authorization": "Basic YTpi"}, {"Authorization": "Bearer x"}):
-                status, answer, headers = await nobody.response(method, path, headers=header)
+                status, answer, headers = await anonymous.response(method, path, headers=header)
                 assert (status, field in answer) == (401, True), answer
                 assert headers["WWW-Authenticate"].startswith("Basic")

@@ -1,4 +1,4 @@
-"""RabbitMQ goes away and comes back under running processes: jobs are accepted meanwhile, queries refused, and nobody is restarted."""
+"""RabbitMQ fails and returns under running processes: jobs are accepted, queries are refused, and no process restarts."""
 
 import asyncio
 import signal
@@ -18,14 +18,14 @@ from tests.servers import rabbitmq
 
 Act = Callable[[], Awaitable[None]]
 
+#: The gateway waits 3 s for a worker to check the repository, then records the submission without a check.
 QUICK_SECONDS = 4.5
-"""A submission waits 3 s for somebody to look at the repository, then is recorded unprobed."""
+#: A query waits for the broker until its deadline, since the broker may return before it.
 QUERY_SECONDS = "2"
-"""A query waits for the broker until its deadline, since it may be back before that."""
 
 
 async def check_broker_outage(stack: Stack, records: Records, broker_url: str, away: Act, back: Act) -> None:
-    """The laws of this module, however the broker goes away."""
+    """Check the behaviour of this module for one way in which the broker fails and returns."""
     async with Client(stack.address) as client:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
@@ -42,7 +42,7 @@ async def check_broker_outage(stack: Stack, records: Records, broker_url: str, a
         await back()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
         await until(lambda: _is(client, "/readyz", 200))
-        await until(lambda: _answers(client))
+        await until(lambda: _query_succeeds(client))
         await until(records.outbox_is_empty)
         async with Submitter(broker_url) as submitter:
             answer = await submitter.submit(JOB_SPEC | {"repository": "team"})
@@ -52,7 +52,7 @@ async def check_broker_outage(stack: Stack, records: Records, broker_url: str, a
 
 
 async def check_down(client: Client) -> None:
-    """What needs the broker says so in its shape; what does not goes on."""
+    """Check that calls which need the broker fail in the shape of their API, and that others succeed."""
     status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
     assert "[-]broker failed" in text
@@ -71,7 +71,7 @@ async def _is(client: Client, path: str, status: int) -> bool:
     return (await client.response("GET", path))[0] == status
 
 
-async def _answers(client: Client) -> bool:
+async def _query_succeeds(client: Client) -> bool:
     status, body, _ = await client.response("POST", "/api/ds/query", json=QUERY)
     assert status in (200, 503, 504), body
     return status == 200
@@ -80,7 +80,7 @@ async def _answers(client: Client) -> bool:
 async def test_jobs_are_accepted_while_the_broker_cannot_be_reached(
     make_stack: MakeStack, records: Records, amqp_url: str, broker_proxy: TcpProxy
 ) -> None:
-    """With every connection to the broker cut, a job is accepted with 202 and runs when they are mended, by the same processes."""
+    """Without connections to the broker, a job is accepted with 202; the same processes run it when the connections are restored."""
     stack = await make_stack(broker=broker_proxy.url, QUERY_SECONDS=QUERY_SECONDS).start()
     await check_broker_outage(stack, records, amqp_url, broker_proxy.disconnect, broker_proxy.connect)
 
@@ -89,13 +89,13 @@ async def test_jobs_are_accepted_while_the_broker_cannot_be_reached(
 async def test_jobs_are_accepted_while_the_broker_is_stopped(
     make_stack: MakeStack, records: Records, private_rabbitmq: rabbitmq.Private
 ) -> None:
-    """The same with a broker that is really stopped and started: queues, bindings and consumers are there again."""
+    """After a restart of the broker, queues, bindings and consumers exist again, and an accepted job runs."""
     stack = await make_stack(broker=private_rabbitmq.url, QUERY_SECONDS=QUERY_SECONDS).start()
     await check_broker_outage(stack, records, private_rabbitmq.url, private_rabbitmq.stop, private_rabbitmq.start)
 
 
-async def test_a_sync_outlives_the_broker(make_stack: MakeStack, records: Records, broker_proxy: TcpProxy) -> None:
-    """A job at work needs no broker: it ends well while that is away, once."""
+async def test_a_running_sync_needs_no_broker(make_stack: MakeStack, records: Records, broker_proxy: TcpProxy) -> None:
+    """A running job succeeds while the broker is unreachable, and runs once."""
     stack = await make_stack(broker=broker_proxy.url).start()
     async with Client(stack.address) as client:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
@@ -112,7 +112,7 @@ async def test_a_sync_outlives_the_broker(make_stack: MakeStack, records: Record
 
 
 async def test_processes_stop_while_the_broker_is_away(make_stack: MakeStack, broker_proxy: TcpProxy) -> None:
-    """SIGTERM is obeyed within seconds, with exit status 0, though nothing can be told to the broker; its loss is logged once."""
+    """SIGTERM ends each process within seconds with status 0 although the broker is unreachable; the loss is logged once."""
     stack = await make_stack(broker=broker_proxy.url).start()
     await broker_proxy.disconnect()
     for service in stack.services:

@@ -1,4 +1,4 @@
-"""PostgreSQL goes away and comes back under running processes: refusals say so, work goes on afterwards, nobody is restarted."""
+"""PostgreSQL fails and returns under running processes: errors name it, work continues afterwards, and no process restarts."""
 
 import asyncio
 import signal
@@ -45,13 +45,13 @@ ROUTES: list[tuple[str, str, object]] = [
     ("POST", f"{PROVISIONING}/jobs", JOB_SPEC | {"repository": "team"}),
     ("DELETE", f"{PROVISIONING}/jobs/any", None),
 ]
-STRANGER = {"Authorization": aiohttp.encode_basic_auth("nobody", "wrong")}
+UNKNOWN_LOGIN = {"Authorization": aiohttp.encode_basic_auth("nobody", "wrong")}
+#: A request waits for a database connection for at most 5 s.
 QUICK_SECONDS = 6.0
-"""A connection is waited for 5 s at most."""
 
 
 async def check_database_outage(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
-    """The laws of this module, however the database goes away."""
+    """Check the behaviour of this module for one way in which the database fails and returns."""
     async with Client(stack.address) as client, Submitter(broker_url) as submitter:
         dashboard_files.make_team(stack.repositories / "team")
         await client.create_repository("team", "team")
@@ -81,7 +81,7 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
 
 
 async def check_refused(client: Client, method: str, path: str, sent: object) -> None:
-    """503 with Retry-After, as a Status that tells what is down and not where."""
+    """Check for a 503 with Retry-After, as a Status that names the database but not its address."""
     async with asyncio.timeout(QUICK_SECONDS):
         status, body, headers = await client.response(method, path, json=sent)
     assert status == 503, f"{method} {path}: {status} {body}"
@@ -92,7 +92,7 @@ async def check_refused(client: Client, method: str, path: str, sent: object) ->
 
 
 async def check_down(client: Client) -> None:
-    """The probes name the database, and a credential nobody knows is refused by 503, never by 401."""
+    """Check that the probes name the database, and that an unknown credential gets 503 instead of 401."""
     status, text, _ = await client.response("GET", "/readyz")
     assert status == 503
     assert "[-]database failed" in text
@@ -101,7 +101,7 @@ async def check_down(client: Client) -> None:
     status, health, headers = await client.response("GET", "/api/health")
     assert (status, health["database"]) == (503, "failing")
     assert int(headers["Retry-After"]) >= 1
-    status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY, headers=STRANGER)
+    status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY, headers=UNKNOWN_LOGIN)
     assert (status, list(body)) == (503, ["message", "traceID"])
     assert int(headers["Retry-After"]) >= 1
 
@@ -110,19 +110,17 @@ async def _is(client: Client, path: str, status: int) -> bool:
     return (await client.response("GET", path))[0] == status
 
 
-async def test_everything_says_that_the_database_cannot_be_reached(
+async def test_every_route_reports_an_unreachable_database(
     make_stack: MakeStack, database_url: str, amqp_url: str, database_proxy: TcpProxy
 ) -> None:
-    """With every connection to PostgreSQL cut, each route answers 503 and says why; a submission through the queue is kept and answered."""
+    """Without connections to PostgreSQL, routes return 503 with the reason, and a submission in the queue is processed later."""
     stack = await make_stack(database=database_proxy.url).start()
     await check_database_outage(stack, database_url, amqp_url, database_proxy.disconnect, database_proxy.connect)
 
 
 @pytest.mark.faults
-async def test_everything_says_that_the_database_is_stopped(
-    make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private
-) -> None:
-    """The same with a server that is really stopped and started."""
+async def test_every_route_reports_a_stopped_database(make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private) -> None:
+    """While PostgreSQL is stopped, routes return 503 with the reason, and a submission in the queue is processed later."""
     url = await _migrated(private_postgres)
     stack = await make_stack(database=url).start()
     await check_database_outage(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
@@ -137,8 +135,8 @@ async def _migrated(server: postgres.Private) -> str:
     return url
 
 
-async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, database_url: str, database_proxy: TcpProxy) -> None:
-    """A job whose database goes away in the middle ends well once it is back, though nobody told the worker, and writes everything once."""
+async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeStack, database_url: str, database_proxy: TcpProxy) -> None:
+    """A job whose database fails during its write succeeds once the database returns, and writes everything once."""
     stack = await make_stack(database=database_proxy.url, JOB_LEASE_SECONDS="1.5").start()
     async with Client(stack.address) as client, open_records(database_url) as records:
         names = dashboard_files.make_many(stack.repositories / "many", 300)
@@ -156,7 +154,7 @@ async def test_a_sync_outlives_a_blink_of_the_database(make_stack: MakeStack, da
 
 
 async def test_processes_stop_while_the_database_is_away(make_stack: MakeStack, database_proxy: TcpProxy) -> None:
-    """SIGTERM is obeyed within seconds, with exit status 0, though nothing can be written."""
+    """SIGTERM ends each process within seconds with status 0 although nothing can be written."""
     stack = await make_stack(database=database_proxy.url).start()
     await database_proxy.disconnect()
     for service in stack.services:

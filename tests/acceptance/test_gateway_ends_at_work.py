@@ -1,4 +1,4 @@
-"""A gateway that is stopped in the middle of its answers: each one that has begun comes whole."""
+"""A gateway that is stopped while it sends responses completes them."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ CLIENTS = 4
 
 
 def large_query() -> dict[str, Any]:
-    """Its answer is some 10 MB: more than the buffers between a worker and a client that does not read."""
+    """Return a query whose response of some 10 MB exceeds the buffers between a worker and a client that does not read."""
     fields = [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]
     frame = {"schema": {"fields": fields}, "data": {"values": [list(range(POINTS)), list(range(POINTS))]}}
     source = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "hide": True}
@@ -24,8 +24,8 @@ def large_query() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/vnd.apache.arrow.stream"])
-async def test_answers_that_have_begun_come_whole(make_stack: MakeStack, accept: str) -> None:
-    """SIGTERM when every client has the head of its answer and none has read it; the gateway ends with exit status 0 when all have."""
+async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, accept: str) -> None:
+    """After SIGTERM the gateway sends the rest of every response that has begun, then ends with status 0."""
     stack = await make_stack().start()
     query = large_query()
     async with Client(stack.address) as client:
@@ -37,7 +37,7 @@ async def test_answers_that_have_begun_come_whole(make_stack: MakeStack, accept:
         begun = await asyncio.gather(*(ask() for _ in range(CLIENTS)))
         stack.gateway.send(signal.SIGTERM)
         await stack.gateway.event("stopping")
-        answers = await asyncio.gather(*(response.read() for response in begun))
+        bodies = await asyncio.gather(*(response.read() for response in begun))
         assert [response.status for response in begun] == [200] * CLIENTS
-        assert [answer == whole for answer in answers] == [True] * CLIENTS
+        assert [body == whole for body in bodies] == [True] * CLIENTS
     assert await stack.gateway.wait() == 0

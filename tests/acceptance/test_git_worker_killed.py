@@ -1,4 +1,4 @@
-"""A worker killed while git is at work for it: another one, over the same folder, ends what it began."""
+"""A worker that is killed during a git command: another worker over the same folder completes the job."""
 
 import asyncio
 from pathlib import Path
@@ -16,7 +16,7 @@ FILES = 50
 
 @pytest.mark.faults
 async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path: Path) -> None:
-    """Twice in a row; what git left in the copy holds nobody up."""
+    """A job whose worker is killed twice during a fetch succeeds, and the leftovers of git in the mirror are removed."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server:
         work = server.make("team.git")

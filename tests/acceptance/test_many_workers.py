@@ -1,4 +1,4 @@
-"""Two gateways, two jobs workers, sixty repositories: much at once, and still one job of a repository at a time."""
+"""Sixty repositories over two gateways and two jobs workers: many concurrent jobs, but only one per repository."""
 
 import asyncio
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ NAMES = [f"team-{number:02}" for number in range(60)]
 
 
 def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
-    """Raises AssertionError where two jobs of a repository are at work at once in the feed; answers how many were at work."""
+    """Raise AssertionError if two jobs of a repository overlap in the feed; return the number of jobs that started."""
     at_work: dict[str, str] = {}
     begun = 0
     for change in feed:
@@ -30,8 +30,8 @@ def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
     return begun
 
 
-async def test_sixty_repositories_sync_at_once(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
-    """A batch of all, three times over from both gateways: each repository's jobs run one after the other, all succeed, nothing is left."""
+async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
+    """Three batches of all repositories run one job of a repository after the other; all succeed, and none is left."""
     stack = await make_stack().start()
     first = stack.jobs_worker
     second = await stack.add_jobs_worker()

@@ -1,4 +1,4 @@
-"""``dashwright serve``: the whole system in one process, on a data folder of its own or over a database that is there."""
+"""``dashwright serve``: the whole system in one process, on its own data folder or over an existing database."""
 
 import asyncio
 import shutil
@@ -27,7 +27,7 @@ BACKLOG = 250
 
 
 class Home:
-    """One data folder, and the processes that were started on it."""
+    """One data folder and the processes that were started on it."""
 
     def __init__(self, data: Path) -> None:
         self.data = data
@@ -50,7 +50,7 @@ class Home:
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """A folder that the database's own user can reach where tests run as root."""
+    """Create a folder that the database's user can enter even if the tests run as root."""
     folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
     folder.chmod(0o711)
     yield folder
@@ -69,7 +69,7 @@ def client_of(service: Service) -> Client:
 
 
 class Process(NamedTuple):
-    """A process that nobody who gets its number later is taken for."""
+    """A process identified by its id and its start time, since ids are reused."""
 
     pid: int
     started: int
@@ -78,7 +78,7 @@ class Process(NamedTuple):
 
     @classmethod
     def running(cls) -> list[Self]:
-        """All that run; an ended one whose parent has not yet asked after it runs no more."""
+        """Return all running processes. Zombies are excluded: they have ended."""
         found = []
         for file in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
@@ -90,7 +90,7 @@ class Process(NamedTuple):
 
 
 def family(pid: int) -> set[Process]:
-    """A process and all it has started, however far down."""
+    """Return a process and all its descendants."""
     running = Process.running()
     found: set[Process] = set()
     members = {process for process in running if process.pid == pid}
@@ -102,7 +102,7 @@ def family(pid: int) -> set[Process]:
 
 
 async def all_ended(processes: set[Process]) -> None:
-    """Returns when none of them runs: one that lost its parent may need a moment to notice."""
+    """Wait until none of the processes is running. A process that lost its parent may need a moment to end."""
     one_by_one = {(process.pid, process.started) for process in processes}
 
     async def none_runs() -> bool:
@@ -111,10 +111,10 @@ async def all_ended(processes: set[Process]) -> None:
     await until(none_runs, seconds=10)
 
 
-async def test_data_outlives_a_restart(home: Home) -> None:
-    """A first start makes everything and prints its address; after SIGTERM a second one is there within seconds, with all data.
+async def test_data_survives_a_restart(home: Home) -> None:
+    """A first start creates everything and prints its address; a second start serves the same data within seconds.
 
-    The key for stored secrets is among it: it lies beside the database, for its owner only, and stays.
+    The key of stored secrets is kept next to the database, readable by its owner only.
     """
     names = dashboard_files.make_team(home.repositories / "team")
     first = await home.serving()
@@ -148,8 +148,8 @@ async def test_data_outlives_a_restart(home: Home) -> None:
         check_lines(service)
 
 
-async def test_it_speaks_tls_by_itself(home: Home) -> None:
-    """With a certificate of its own making, the address it prints is an https one, and whoever trusts that file is served there."""
+async def test_a_self_signed_certificate_is_served(home: Home) -> None:
+    """With ``TLS=self-signed`` the printed address is https, and clients that trust the generated certificate are served."""
     service = await home.serving(TLS="self-signed")
     address = service.logged(LISTENING)[0]["address"]
     assert address.startswith("https://")
@@ -160,8 +160,8 @@ async def test_it_speaks_tls_by_itself(home: Home) -> None:
     assert service.output[0].startswith(f"Dashwright serves at {address} ")
 
 
-async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
-    """SIGKILL in the middle of a sync, another one waiting: the next start ends both, and no process of the first is left."""
+async def test_a_killed_system_continues_its_jobs(home: Home) -> None:
+    """After SIGKILL during a sync the next start completes running and pending jobs, and no process of the first is left."""
     names = dashboard_files.make_many(home.repositories / "many", 300)
     dashboard_files.make_team(home.repositories / "team")
     killed = await home.serving(JOB_SLOTS="1")
@@ -181,7 +181,7 @@ async def test_a_killed_system_goes_on_where_it_was(home: Home) -> None:
 
 
 async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
-    """SIGINT to the whole process group, as a terminal sends it, while a sync is at work: exit status 0 and no process left."""
+    """SIGINT to the process group during a sync ends the system with status 0, and no process is left."""
     dashboard_files.make_many(home.repositories / "many", 300)
     service = await home.serving(SHUTDOWN_SECONDS="5")
     async with client_of(service) as client:
@@ -195,7 +195,7 @@ async def test_ctrl_c_leaves_nothing_running(home: Home) -> None:
 
 
 async def test_a_start_can_be_interrupted(home: Home) -> None:
-    """SIGTERM while the first start still makes its database: the process ends with status 0 and leaves no other; the next one serves."""
+    """SIGTERM during the creation of the database ends the process with status 0 and leaves no process; the next start serves."""
     service = await home.service().launch()
     await until(lambda: _has_children(service))
     processes = family(service.pid)
@@ -209,8 +209,8 @@ async def _has_children(service: Service) -> bool:
     return len(family(service.pid)) > 1
 
 
-async def test_one_data_folder_has_one_system(home: Home) -> None:
-    """A second start on the folder of a running one is refused in one sentence that says what to do; the first one goes on."""
+async def test_a_data_folder_in_use_is_refused(home: Home) -> None:
+    """A second start on the folder of a running system is refused with one sentence that says what to do; the first continues."""
     first = await home.serving()
     second = await home.service().launch()
     assert await second.wait() == 1
@@ -221,8 +221,8 @@ async def test_one_data_folder_has_one_system(home: Home) -> None:
         await client.call("GET", "/api/health")
 
 
-async def test_a_long_backlog_is_woken_at_the_start(home: Home, make_stack: MakeStack, records: Records, database_url: str) -> None:
-    """However many jobs wait, a start over a broker that remembers nothing runs all of them, not only the first hundred."""
+async def test_a_long_backlog_is_resumed_at_the_start(home: Home, make_stack: MakeStack, records: Records, database_url: str) -> None:
+    """A start over an empty broker runs all pending jobs, not only the first hundred."""
     stack = make_stack(PERMITTED_PATHS=str(home.repositories))
     await stack.gateway.start()
     dashboard_files.make_team(home.repositories / "team")

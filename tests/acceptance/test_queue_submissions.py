@@ -1,4 +1,4 @@
-"""The queue door over a real RabbitMQ, as docs/reference/queue.md promises it to batch submitters."""
+"""Submission of jobs through a real RabbitMQ, as docs/reference/queue.md describes it."""
 
 import asyncio
 import json
@@ -48,8 +48,8 @@ async def jobs_of(user: Client, repository: str) -> list[Any]:
     return found
 
 
-async def test_each_form_of_a_submission_is_answered_in_kind(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """A JobSpec and a whole Job are answered by a pending Job, a list by a JobList in its order; all of them run."""
+async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """The reply to a JobSpec or a Job is a pending Job, and to a list a JobList in its order; all jobs run."""
     await make(shared, user, "spec", "whole", "list-a", "list-b")
     one = await submitter.submit(spec("spec"))
     assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
@@ -64,8 +64,8 @@ async def test_each_form_of_a_submission_is_answered_in_kind(shared: Stack, user
         assert (await user.wait_for_job(submitted))["status"]["state"] == "success"
 
 
-async def test_a_list_with_one_bad_item_makes_nothing(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """Every fault of every item is a cause named by its place, and not one job is made."""
+async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """Every fault of every item is a cause with the item's index, and no job is created."""
     await make(shared, user, "innocent")
     refusal = await submitter.submit([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
@@ -98,16 +98,16 @@ async def test_a_list_with_one_bad_item_makes_nothing(shared: Stack, user: Clien
         (b"[" * 100_000, 400, "not JSON"),
     ],
 )
-async def test_what_cannot_be_done_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, says: str) -> None:
-    """Whatever is wrong with a submission, the answer is a Status that says what."""
+async def test_an_invalid_submission_is_refused_with_the_reason(submitter: Submitter, body: object, code: int, says: str) -> None:
+    """The reply to an invalid submission is a Status with the reason."""
     refusal = await submitter.submit(body)
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", code), refusal
     assert says in refusal["message"]
 
 
 @pytest.mark.parametrize(("size", "code"), [(1_000_000, 422), (8_000_000, 413)])
-async def test_a_very_large_body_is_refused_in_few_words(submitter: Submitter, size: int, code: int) -> None:
-    """What is large is not repeated, neither to the submitter nor in the log; beyond two mebibytes it is not even read."""
+async def test_a_very_large_body_is_refused_with_a_short_message(submitter: Submitter, size: int, code: int) -> None:
+    """Large values are not repeated in the reply or in the log, and bodies over two mebibytes are not read."""
     refusal = await submitter.submit({"action": "sync", "repository": "x" * size, "sync": {}})
     assert (refusal["status"], refusal["code"]) == ("Failure", code)
     assert len(refusal["message"]) < 1000
@@ -115,8 +115,8 @@ async def test_a_very_large_body_is_refused_in_few_words(submitter: Submitter, s
     assert len(refusal["message"]) < 1000
 
 
-async def test_the_header_decides_who_submits(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """A good authorization acts as that user, a bad one is refused by 401, none is the namespace's queue identity."""
+async def test_the_authorization_header_decides_the_user(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """A valid authorization submits as its user, an invalid one gets 401, and a missing one submits as the namespace's queue identity."""
     await make(shared, user, "identified")
     assert (await submitter.submit(spec("identified"), authorization=GOOD))["kind"] == "Job"
     assert (await submitter.submit(spec("identified")))["kind"] == "Job"
@@ -127,13 +127,13 @@ async def test_the_header_decides_who_submits(shared: Stack, user: Client, submi
 
 @pytest.mark.parametrize("namespace", ["org-1", "org-x", "elsewhere", "default.more", "org-99"])
 async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: str) -> None:
-    """A routing key that names no namespace is a 400 that says which there are; one without the repository a 404."""
+    """An invalid namespace in the routing key is a 400 that lists the valid forms; a namespace without the repository is a 404."""
     refusal = await submitter.submit(spec("identified"), namespace=namespace)
     assert refusal["code"] == (404 if namespace == "org-99" else 400), refusal
 
 
 async def test_one_message_id_is_one_submission(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """The same message again gets the same job, also after it ended; the same id with another body is refused."""
+    """A repeated message gets the same job, even after it ended; the same id with another body is refused."""
     await make(shared, user, "once")
     name = str(uuid.uuid4())
     first = await submitter.submit(spec("once"), message_id=name)
@@ -145,8 +145,8 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
     assert len(await jobs_of(user, "once")) == 1
 
 
-async def test_two_gateways_make_one_job_of_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """Twenty copies of a message, consumed by two gateways at once, are one job that runs once, and each copy is answered with it."""
+async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
+    """Twenty copies of a message, consumed by two gateways concurrently, create one job, and every reply contains it."""
     await make(shared, user, "copied")
     second = await shared.add_gateway()
     name = str(uuid.uuid4())
@@ -157,8 +157,8 @@ async def test_two_gateways_make_one_job_of_one_message(shared: Stack, user: Cli
     assert await second.stop() == 0
 
 
-async def test_a_refusal_nobody_waits_for_is_kept_as_a_dead_letter(submitter: Submitter) -> None:
-    """Without reply_to a refused submission is not lost silently: it lies in the queue dashwright.dead with its reason."""
+async def test_a_refusal_without_reply_to_is_dead_lettered(submitter: Submitter) -> None:
+    """A refused submission without reply_to is kept in the queue dashwright.dead with its reason."""
     await submitter.publish(spec("nobody-here-either"))
     dead = await submitter.channel.get_queue("dashwright.dead")
     async with dead.iterator(timeout=30) as letters:
@@ -170,7 +170,7 @@ async def test_a_refusal_nobody_waits_for_is_kept_as_a_dead_letter(submitter: Su
 
 
 async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> None:
-    """examples/submit_jobs.py prints the pending job of the repository it was given."""
+    """examples/submit_jobs.py prints the pending job of the given repository."""
     await make(shared, user, "examples")
     process = await asyncio.create_subprocess_exec(
         sys.executable, ROOT / "examples/submit_jobs.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE

@@ -1,4 +1,4 @@
-"""How services start where something is wrong or missing: they say so in one sentence, wait where waiting helps, and end with a status."""
+"""Starts of services with a wrong or missing dependency: one error sentence, waiting where it helps, and an exit status."""
 
 import asyncio
 import signal
@@ -15,8 +15,8 @@ KEY = "of tests only"
 SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"]
 
 
-async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str]]:
-    """Exit status, and what was written beside the log."""
+async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, list[str]]:
+    """Run the service until it ends; return its exit status and the lines it wrote outside its log."""
     await service.launch()
     status = await service.wait(seconds=seconds)
     return status, [event["text"] for event in service.events if event["event"] == "text"]
@@ -43,7 +43,7 @@ async def ended(service: Service, *, seconds: float = 20) -> tuple[int, list[str
     ],
 )
 async def test_a_wrong_setting_is_named_in_one_sentence(name: str, setting: str, value: str) -> None:
-    """Exit status 2, and one line that names the setting; no stack, nothing else."""
+    """A wrong setting ends the service with status 2 and one line that names the setting, without a stack trace."""
     settings = {
         "DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d",
         "AMQP_URL": f"amqp://u:p@{NOWHERE}/",
@@ -51,15 +51,15 @@ async def test_a_wrong_setting_is_named_in_one_sentence(name: str, setting: str,
         setting: value,
     }
     service = Service(name, settings)
-    status, said = await ended(service)
-    assert (status, len(said)) == (2, 1), service.lines
-    assert said[0].startswith(f"{name}: ")
-    assert f"DASHWRIGHT_{setting}" in said[0]
+    status, errors = await run_to_end(service)
+    assert (status, len(errors)) == (2, 1), service.lines
+    assert errors[0].startswith(f"{name}: ")
+    assert f"DASHWRIGHT_{setting}" in errors[0]
 
 
 @pytest.mark.parametrize("name", SERVICES)
-async def test_a_broker_that_never_comes_ends_the_start(database_url: str, name: str) -> None:
-    """The service waits and says so, then gives up with exit status 1 and one sentence that has the address and no password."""
+async def test_a_missing_broker_ends_the_start(database_url: str, name: str) -> None:
+    """Without a broker the service logs that it waits, then ends with status 1 and one line with the address but not the password."""
     settings = {
         "DATABASE_URL": database_url,
         "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/",
@@ -67,16 +67,16 @@ async def test_a_broker_that_never_comes_ends_the_start(database_url: str, name:
         "SECRET_KEY": KEY,
     }
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
-    status, said = await ended(service)
-    assert (status, len(said)) == (1, 1), service.lines
-    assert NOWHERE in said[0]
+    status, errors = await run_to_end(service)
+    assert (status, len(errors)) == (1, 1), service.lines
+    assert NOWHERE in errors[0]
     assert service.logged("broker_not_reached")
     assert not [line for line in service.lines if "hunter22" in line]
 
 
 @pytest.mark.parametrize("name", SERVICES[:2])
-async def test_a_database_that_never_comes_ends_the_start(amqp_url: str, name: str) -> None:
-    """The same for the database."""
+async def test_a_missing_database_ends_the_start(amqp_url: str, name: str) -> None:
+    """Without a database the service logs that it waits, then ends with status 1 and one line with the address but not the password."""
     settings = {
         "DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d",
         "AMQP_URL": amqp_url,
@@ -84,16 +84,16 @@ async def test_a_database_that_never_comes_ends_the_start(amqp_url: str, name: s
         "SECRET_KEY": KEY,
     }
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
-    status, said = await ended(service)
-    assert (status, len(said)) == (1, 1), service.lines
-    assert NOWHERE in said[0]
+    status, errors = await run_to_end(service)
+    assert (status, len(errors)) == (1, 1), service.lines
+    assert NOWHERE in errors[0]
     assert service.logged("waiting_at_start", what="database")
     assert not [line for line in service.lines if "hunter22" in line]
 
 
 @pytest.mark.parametrize("name", SERVICES)
 async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> None:
-    """SIGTERM while the broker or the database is waited for ends the process soon, with exit status 0."""
+    """SIGTERM ends a service that waits for the broker or the database, with status 0."""
     settings = {
         "DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d",
         "AMQP_URL": f"amqp://u:p@{NOWHERE}/",
@@ -108,8 +108,8 @@ async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> No
     assert [event for event in service.events if event["event"] == "text"] == []
 
 
-async def test_services_wait_for_what_starts_after_them(make_stack: MakeStack, database_proxy: TcpProxy, broker_proxy: TcpProxy) -> None:
-    """Started before database and broker, all of them serve once both are there."""
+async def test_services_wait_for_database_and_broker(make_stack: MakeStack, database_proxy: TcpProxy, broker_proxy: TcpProxy) -> None:
+    """Services that are started before the database and the broker serve once both are available."""
     await database_proxy.disconnect()
     await broker_proxy.disconnect()
     stack = make_stack(database=database_proxy.url, broker=broker_proxy.url)

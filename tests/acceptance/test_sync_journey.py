@@ -1,12 +1,12 @@
-"""From files in a folder to dashboards that clients read, through real processes."""
+"""Files in a folder become dashboards that clients read, through real processes."""
 
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, PROVISIONING, Client, counts
 from tests.acceptance.processes import Stack
 
 
-async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, client: Client) -> None:
-    """A first sync creates all in its folders, a second finds nothing to do, a changed file is one update, a removed one a delete."""
+async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client) -> None:
+    """The first sync creates all objects, the second changes none, a changed file is an update, and a removed file a deletion."""
     names = dashboard_files.make_team(stack.repositories / "team")
     await client.create_repository("team", "team")
 
@@ -45,8 +45,8 @@ async def test_a_folder_of_dashboards_syncs_changes_and_empties(stack: Stack, cl
     assert {item["resource"]: item["count"] for item in repository["status"]["stats"]} == {"dashboards": 20, "folders": 9}
 
 
-async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> None:
-    """A broken file is an error in the summary while the others go in; two files with one name are one dashboard and one error."""
+async def test_a_bad_file_does_not_stop_the_others(stack: Stack, client: Client) -> None:
+    """A broken file is an error in the summary while other files are synced; of two files with one name, one is an error."""
     root = stack.repositories / "mixed"
     dashboard_files.write(root / "good.json", dashboard_files.classic("good", "Good"))
     (root / "broken.json").write_text('{"title": ')
@@ -65,7 +65,7 @@ async def test_one_bad_file_spoils_only_itself(stack: Stack, client: Client) -> 
 
 
 async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, client: Client) -> None:
-    """GET by name and by uid below the repository answer a job that has left the queue; a uid that is none is 400, an unknown one 404."""
+    """An ended job is found by uid below its repository; an invalid uid is a 400 and an unknown one a 404."""
     dashboard_files.write(stack.repositories / "r/a.json", dashboard_files.classic("a", "A"))
     await client.create_repository("r", "r")
     job = await client.wait_for_job(await client.sync("r"))
@@ -77,8 +77,8 @@ async def test_a_job_is_found_by_name_and_uid_after_it_ended(stack: Stack, clien
     await client.call("GET", f"{jobs}/00000000-0000-4000-8000-000000000000", status=404)
 
 
-async def test_deleting_a_repository_removes_what_it_manages(stack: Stack, client: Client) -> None:
-    """With a repository go its dashboards and folders; those of others stay."""
+async def test_deleting_a_repository_deletes_its_objects(stack: Stack, client: Client) -> None:
+    """Dashboards and folders of a deleted repository are deleted, and those of other repositories are kept."""
     for name in ("one", "two"):
         dashboard_files.write(stack.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await client.create_repository(name, name)

@@ -1,4 +1,4 @@
-"""One trace id leads from a request through every service it touches."""
+"""One trace id connects a request with the log lines of every service that handles it."""
 
 import pytest
 from tests.acceptance import dashboard_files
@@ -16,7 +16,7 @@ def traced(service: Service, trace_id: str) -> list[str]:
 
 
 async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
-    """The traceparent of the request is in the gateway's lines of it, beside the request's id, and in the worker's lines of the job."""
+    """The trace id of the request is in the gateway's lines, with the request id, and in the worker's lines of the job."""
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     dashboard_files.make_team(shared.repositories / "team")
     await user.create_repository("team", "team")
@@ -34,7 +34,7 @@ async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Cl
 
 
 async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: Client) -> None:
-    """The traceparent of a query is in the expressions worker's line about it."""
+    """The trace id of a query is in the expressions worker's line about it."""
     trace_id = "5bf92f3577b34da6a3ce929d0e0e4737"
     await user.call("POST", "/api/ds/query", json=QUERY, headers={"traceparent": f"00-{trace_id}-{SPAN}-01"})
     await shared.gateway.event("request_completed", trace_id=trace_id)
@@ -42,7 +42,7 @@ async def test_a_query_is_one_trace_in_gateway_and_worker(shared: Stack, user: C
 
 
 async def test_a_failed_login_is_logged_without_the_password(shared: Stack) -> None:
-    """The log names the login and never what was tried; the laws of logs look for the rest."""
+    """The log contains the login of a failed attempt but neither its password nor its header."""
     after = len(shared.gateway.events)
     async with Client(shared.address, authorization="Basic bWFsbG9yeTpodW50ZXItdHdvLXRocmVl") as client:  # mallory:hunter-two-three
         await client.call("GET", f"{PROVISIONING}/repositories", status=401)

@@ -1,4 +1,4 @@
-"""What clients cost that ask for much and read nothing of it."""
+"""Cost of clients that request large responses and do not read them."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ VIEWER = ("viewer", "a password of a viewer")
 
 @pytest.fixture
 async def gateway(make_stack: MakeStack) -> Stack:
-    """A gateway alone, with two dashboards of 4 MB and a Viewer."""
+    """Start a gateway alone, with two dashboards of 4 MB and a Viewer."""
     stack = make_stack()
     await stack.gateway.start()
     stack.address = str((await stack.gateway.event("serving"))["address"])
@@ -41,13 +41,13 @@ async def gateway(make_stack: MakeStack) -> Stack:
 
 
 def memory_of(service: Service) -> int:
-    """The resident memory of a process in bytes."""
+    """Return the resident memory of a process in bytes."""
     line = next(line for line in Path(f"/proc/{service.pid}/status").read_text().splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) * 1024
 
 
 async def unread(address: str, path: str, held: ExitStack) -> bytes:
-    """Send a request over a connection that stays open, and return the first line of the response, which is all that is read."""
+    """Send a request over a connection that remains open, and return the first line of the response, which is all that is read."""
     host, _, port = address.removeprefix("http://").partition(":")
     connection = held.enter_context(socket.socket())
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -73,7 +73,7 @@ async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tupl
 
 
 def slowest(seconds: Sequence[float]) -> float:
-    """The 95th percentile."""
+    """Return the 95th percentile."""
     return sorted(seconds)[-len(seconds) // 20]
 
 
@@ -81,8 +81,8 @@ def slowest(seconds: Sequence[float]) -> float:
 @pytest.mark.parametrize(
     ("path", "count", "longest"), [(WATCH, 100, 0.1), (LIST, 50, 0.1), (GET, 50, 0.25)], ids=["watches", "lists", "gets"]
 )
-async def test_responses_that_nobody_reads_take_little_memory(gateway: Stack, path: str, count: int, longest: float) -> None:
-    """The gateway stays small and quick; who finds no room is told when to come back, and there is room again for who reads."""
+async def test_unread_responses_take_little_memory(gateway: Stack, path: str, count: int, longest: float) -> None:
+    """The gateway keeps its memory and latency low, refuses further requests with 429, and serves clients that read afterwards."""
     with ExitStack() as held:
         _, usual = await watched(gateway, [])
         requests = [asyncio.create_task(unread(gateway.address, path, held)) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""A jobs worker that dies, stops or freezes in the middle of a sync: the job ends well all the same, and nothing is doubled."""
+"""A jobs worker that dies, stops or freezes during a sync: the job succeeds anyway, and nothing is written twice."""
 
 import asyncio
 import json
@@ -23,14 +23,14 @@ async def make_repository(stack: Stack, client: Client, files: int = FILES) -> l
 
 
 async def check_written_once(records: Records, names: list[str]) -> None:
-    """Every dashboard was added once, and has one entry of history."""
+    """Check that every dashboard was added once and has one entry of history."""
     once = dict.fromkeys(names, 1)
     assert await records.additions() == once
     assert await records.generations() == once
 
 
 async def test_the_job_of_a_killed_worker_is_taken_up_by_another(make_stack: MakeStack, records: Records) -> None:
-    """A worker killed in the middle of a sync loses nothing: after the lease another one takes the job up, and writes everything once."""
+    """After a killed worker's lease expires, another worker repeats the job and writes everything once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -38,18 +38,18 @@ async def test_the_job_of_a_killed_worker_is_taken_up_by_another(make_stack: Mak
             job = await client.sync("many")
             await until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
-        heir = await stack.add_jobs_worker()
+        successor = await stack.add_jobs_worker()
         ended = await client.wait_for_job(job)
         assert (ended["status"]["state"], ended["status"]["message"]) == ("success", "completed successfully")
         assert counts(ended["status"], "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
-        assert (await heir.event("job_started"))["attempt"] == 2
+        assert (await successor.event("job_started"))["attempt"] == 2
         assert await records.attempts(job["metadata"]["name"]) == 2
         await check_written_once(records, names)
         assert sorted(await client.dashboards()) == names
 
 
 async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeStack, records: Records) -> None:
-    """After JOB_ATTEMPTS killed workers the job ends as an error that says so, nothing of it was written, and a new sync succeeds."""
+    """After JOB_ATTEMPTS killed workers the job ends with an error and wrote nothing, and a new sync succeeds."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="2").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -72,27 +72,29 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
         await check_written_once(records, names)
 
 
-async def test_a_stopped_worker_hands_its_job_to_another_at_once(make_stack: MakeStack, records: Records) -> None:
-    """SIGTERM in a sync that outlasts the grace period: handed back, exit status 0, and taken up at once, not after the lease."""
+async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStack, records: Records) -> None:
+    """A worker whose sync outlasts the grace period returns the job and ends with status 0; another worker starts it before the lease
+    expires.
+    """
     stack = await make_stack(JOB_LEASE_SECONDS="60", SHUTDOWN_SECONDS="0.2").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
-        leaver = stack.jobs_worker
+        stopped = stack.jobs_worker
         async with records.blocked_syncs():
             job = await client.sync("many")
             await until(records.count_blocked_syncs)
-            assert await leaver.stop() == 0
-        assert leaver.logged("job_handed_back")
-        heir = await stack.add_jobs_worker()
-        await heir.event("job_started", seconds=10)
+            assert await stopped.stop() == 0
+        assert stopped.logged("job_handed_back")
+        successor = await stack.add_jobs_worker()
+        await successor.event("job_started", seconds=10)
         ended = await client.wait_for_job(job)
         assert ended["status"]["state"] == "success"
         assert await records.attempts(job["metadata"]["name"]) == 1
         await check_written_once(records, names)
 
 
-async def test_a_stopped_worker_finishes_what_it_can(make_stack: MakeStack, records: Records) -> None:
-    """SIGTERM with time to spare: the worker ends its job before it goes, with exit status 0."""
+async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records: Records) -> None:
+    """A worker that gets SIGTERM completes its job within the grace period, then ends with status 0."""
     stack = await make_stack().start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -105,12 +107,12 @@ async def test_a_stopped_worker_finishes_what_it_can(make_stack: MakeStack, reco
         await check_written_once(records, names)
 
 
-async def test_a_worker_that_wakes_too_late_writes_nothing(make_stack: MakeStack, records: Records) -> None:
-    """A worker frozen beyond its lease has lost its job: another one did the work, and the first one abandons it when it goes on."""
-    # One slot: the frozen worker is full, so the broker gives the next wake-up to the other one, not to a socket nobody reads.
+async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, records: Records) -> None:
+    """A worker that was frozen beyond its lease abandons its job when it continues, since another worker has done it."""
+    # One slot: the frozen worker is full, so the broker delivers the next wake-up to the other one instead of to a frozen socket.
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_SLOTS="1").start()
     async with Client(stack.address) as client:
-        # Many files, so that the sync still runs when the signal comes; within its write it would hold the lock of all writers.
+        # Many files, so that the sync is still running when the signal arrives. Within its write it would hold the lock of all writers.
         names = await make_repository(stack, client, files=3_000)
         job = await client.sync("many")
         frozen = stack.jobs_worker
@@ -124,7 +126,7 @@ async def test_a_worker_that_wakes_too_late_writes_nothing(make_stack: MakeStack
         assert ended["status"]["state"] == "success"
 
         async def gave_up() -> bool:
-            """It no longer held the lease; or, frozen within its write, its connection was taken from it."""
+            """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
             return bool(frozen.logged("job_abandoned") or frozen.logged("job_left_to_rescuer"))
 
         await until(gave_up)
@@ -133,8 +135,8 @@ async def test_a_worker_that_wakes_too_late_writes_nothing(make_stack: MakeStack
 
 
 @pytest.mark.faults
-async def test_workers_killed_at_any_moment_lose_and_double_nothing(make_stack: MakeStack, records: Records) -> None:
-    """Whenever a worker is killed, from its first line to its last, repositories end as their folders are."""
+async def test_workers_killed_at_any_moment_write_everything_once(make_stack: MakeStack, records: Records) -> None:
+    """However often and early a worker is killed during a job, the objects equal the files in the end, and each is written once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="50").start()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)
@@ -142,7 +144,7 @@ async def test_workers_killed_at_any_moment_lose_and_double_nothing(make_stack: 
         for moment in range(8):
             worker = stack.jobs_worker
             await worker.event("job_started")
-            # Some moments later each time: the wait is the fault to inject, not a guess at when something has happened.
+            # Somewhat later each time: the wait is the injected fault, not a guess at when an event has happened.
             await asyncio.sleep(moment * 0.05)
             await worker.kill()
             await stack.add_jobs_worker()

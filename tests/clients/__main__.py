@@ -1,4 +1,4 @@
-"""``python -m tests.clients [GROUP …]``: tries clients with a gateway of their own (``make test-clients``)."""
+"""``python -m tests.clients [GROUP …]``: tests clients with a gateway of their own (``make test-clients``)."""
 
 import asyncio
 import shutil
@@ -15,7 +15,7 @@ _EXCEPTIONS = Path(__file__).parent / "expected_failures.toml"
 
 
 async def _judge_all(groups: Sequence[str], folder: Path) -> int:
-    """Runs the groups one after another; answers the number of complaints."""
+    """Run the groups in sequence and return the number of complaints."""
     exceptions = expectations.read_expectations(_EXCEPTIONS.read_text())
     complaints = 0
     for runs, known in ((programs.run, programs.GROUPS), (grafana_client.run, suite.GROUPS)):
@@ -26,13 +26,13 @@ async def _judge_all(groups: Sequence[str], folder: Path) -> int:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """0 where everything is as expected, 1 where it is not, 2 where something from outside is missing or a group is unknown."""
+    """Return 0 if everything is as expected, 1 if it is not, and 2 if a dependency is missing or a group is unknown."""
     known = [*programs.GROUPS, *suite.GROUPS]
     groups = arguments or known
     if unknown := [group for group in groups if group not in known]:
-        print(f"no group {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
+        print(f"unknown groups {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
         return 2
-    # The database's own user must reach it where this runs as root.
+    # The database's user must be able to enter the folder when this runs as root.
     folder = Path(tempfile.mkdtemp(prefix="dashwright-clients-"))
     folder.chmod(0o711)
     try:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     except Missing as error:
         print(f"test-clients: {error}", file=sys.stderr)
         complaints, status = 0, 2
-    except AssertionError as error:  # how a service that does not come up is reported
+    except AssertionError as error:  # raised if a service does not start
         print(f"test-clients: {error}", file=sys.stderr)
         complaints, status = 1, 1
     else:

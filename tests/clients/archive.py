@@ -1,4 +1,4 @@
-"""The suite's source archive: downloaded from PyPI once, kept outside the repository, checked against its hash at each use."""
+"""The suite's source archive: downloaded from PyPI once, kept outside the repository, and verified by its hash at each use."""
 
 import hashlib
 import os
@@ -14,25 +14,25 @@ from tests.clients.missing import Missing
 
 
 def cache() -> Path:
-    """The folder for what is downloaded: below ``XDG_CACHE_HOME``, or else ``~/.cache``."""
+    """Return the folder of downloads, below ``XDG_CACHE_HOME`` or ``~/.cache``."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "clients"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def unpack(into: Path) -> Path:
-    """The suite's files in a new folder below ``into``. Raises Missing where the archive is not there and cannot be downloaded."""
+    """Unpack the suite into a new folder below ``into`` and return that. Raises Missing if the archive cannot be downloaded."""
     with tarfile.open(_archive()) as archive:
         archive.extractall(into, filter="data")
     return into / _stem()
 
 
 def check(archive: Path, sha256: str) -> None:
-    """Raises Missing, after removing the file, unless its content has the hash."""
+    """Remove the file and raise Missing unless its content has the hash."""
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
         archive.unlink()
-        raise Missing(f"{archive.name} is not the archive that is pinned: its SHA-256 is {found}, wanted {sha256}; it was removed")
+        raise Missing(f"{archive.name} is not the archive that is pinned: its SHA-256 is {found}, not {sha256}; it was removed")
 
 
 def _stem() -> str:
@@ -48,7 +48,7 @@ def _archive() -> Path:
 
 
 def _download(archive: Path) -> None:
-    """By pip, which knows the machine's own index. It builds the archive's metadata in passing, and needs PyPI's setuptools for that."""
+    """Download the archive with pip, which uses the configured index. It also builds the metadata and needs PyPI's setuptools."""
     wanted = f"{suite.PROJECT}=={suite.VERSION}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", suite.PROJECT]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
@@ -56,7 +56,7 @@ def _download(archive: Path) -> None:
         found = Path(folder) / archive.name
         if done.returncode != 0 or not found.exists():
             raise Missing(
-                f"the source archive of {wanted} could not be downloaded from PyPI (or the index pip is set to): it needs the network "
+                f"the source archive of {wanted} could not be downloaded from PyPI (or the configured index): it needs the network "
                 f"once, or the file at {archive}. pip said: {done.stderr.strip()[-400:]}"
             )
         shutil.move(found, archive)

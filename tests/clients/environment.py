@@ -1,4 +1,4 @@
-"""The environments that clients run in: their own, outside the repository, for their HTTP libraries replace modules of ours."""
+"""Virtual environments of clients, outside the repository: their HTTP libraries conflict with those of the product."""
 
 import hashlib
 import shutil
@@ -14,9 +14,9 @@ _REQUIREMENTS = Path(__file__).parents[2] / "requirements"
 
 
 def python(lock: str) -> Path:
-    """The interpreter of an environment that holds exactly ``requirements/LOCK.txt``. Made where it is not there, once for each lock.
+    """Return the interpreter of an environment that holds exactly ``requirements/LOCK.txt``, created once for each lock.
 
-    Raises Missing where PyPI does not give what is locked.
+    Raises Missing if PyPI does not have what is locked.
     """
     locked = _REQUIREMENTS / f"{lock}.txt"
     digest = hashlib.sha256(locked.read_bytes() + sys.version.encode()).hexdigest()[:16]
@@ -31,7 +31,7 @@ def python(lock: str) -> Path:
     if done.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
         raise Missing(
-            f"what {locked.name} locks could not be installed from PyPI (or the index pip is set to): it needs the network once. "
+            f"the packages of {locked.name} could not be installed from PyPI (or the configured index): this needs the network once. "
             f"pip said: {done.stderr.strip()[-400:]}"
         )
     complete.touch()

@@ -1,4 +1,4 @@
-"""Judges what a group of tests did against what is expected of it, pure: from JUnit's XML and the list of exceptions to complaints."""
+"""Comparison of a group's test results with the expected ones: from JUnit XML and the list of exceptions to complaints, without IO."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import Final
 from xml.etree import ElementTree
 
+#: The largest part of a group's tests that may be expected to fail.
 TOLERATED: Final = 0.1
-"""The part of a group's tests that may be expected to fail."""
 
 
 class Outcome(StrEnum):
@@ -19,16 +19,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one test; ``message`` is the first line of its failure."""
+    """The result of one test."""
 
     test: str
     outcome: Outcome
+    #: The first line of the failure.
     message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unpredictable:
-    """Why a test may pass or fail whatever the gateway does; where it fails, it says ``message`` (empty: anything)."""
+    """A test that may pass or fail whatever the gateway does, with the reason."""
 
     reason: str
     message: str = ""
@@ -36,7 +37,7 @@ class Unpredictable:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """Node ids of tests that do not always pass: ``fails`` must fail and ``skips`` must skip itself, each for the reason given."""
+    """Node ids of tests that do not always pass: ``fails`` must fail and ``skips`` must be skipped, each with its reason."""
 
     fails: Mapping[str, str]
     skips: Mapping[str, str]
@@ -44,13 +45,13 @@ class Expectations:
 
 
 def read_expectations(text: str) -> Expectations:
-    """From TOML: the tables ``fails`` and ``skips`` of reasons, ``either`` of tables with ``reason`` and perhaps ``message``.
+    """Read the TOML tables ``fails`` and ``skips`` of reasons, and ``either`` of tables with ``reason`` and perhaps ``message``.
 
     Raises ValueError for a test without a reason, or in two tables.
     """
     tables = tomllib.loads(text)
     if unknown := set(tables) - {"fails", "skips", "either"}:
-        raise ValueError(f"no table may be called {', '.join(sorted(unknown))}; there are fails, skips and either")
+        raise ValueError(f"unknown tables {', '.join(sorted(unknown))}; use fails, skips and either")
     fails, skips = tables.get("fails", {}), tables.get("skips", {})
     either = {test: Unpredictable(entry.get("reason", ""), entry.get("message", "")) for test, entry in tables.get("either", {}).items()}
     listed = [*fails.items(), *skips.items(), *((test, entry.reason) for test, entry in either.items())]
@@ -63,7 +64,7 @@ def read_expectations(text: str) -> Expectations:
 
 
 def read_results(xml: str) -> list[Result]:
-    """From JUnit's XML of the family ``xunit1``. A test that is message of twice (it failed, and so did its tear-down) failed."""
+    """Read JUnit XML of the family ``xunit1``. A test with two results (it failed, and so did its tear-down) failed."""
     found: dict[str, Result] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
         file, module = case.get("file", ""), case.get("classname", "")
@@ -84,7 +85,7 @@ def _result(test: str, case: ElementTree.Element) -> Result:
 
 
 def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> list[str]:
-    """What is wrong with a group, whose tests are those of ``file``: a sentence each, none where all is as expected."""
+    """Return what is wrong with a group, whose tests are those of ``file``: a sentence each, empty if all is as expected."""
     if not results:
         return [f"{file}: no test ran"]
     complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]

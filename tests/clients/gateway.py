@@ -1,4 +1,4 @@
-"""The gateway that clients are tried with: the whole system on a data folder of its own."""
+"""The gateway that clients are tested with: the whole system on its own data folder."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,7 +11,7 @@ LISTENING = "listening"
 
 @asynccontextmanager
 async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
-    """``dashwright serve`` on the empty folder ``data`` in ``folder``, listening. Its log is left beside that."""
+    """Run ``dashwright serve`` on the new folder ``data`` in ``folder``, and write its log next to it in the end."""
     usual = {
         "DATA_DIR": str(folder / "data"),
         "HTTP_HOST": "127.0.0.1",
@@ -35,8 +35,8 @@ def address(service: Service) -> str:
 
 
 def suspects(service: Service, before: int) -> list[str]:
-    """The calls since position ``before`` of the gateway's log that no route took, or that failed: most faults are one of these."""
-    answered = service.logged("request_completed", after=before)
-    unserved = {f"not served: {event['method']} {event['path']}" for event in answered if event["route"] == "unmatched"}
-    broken = {f"answered {event['status']}: {event['method']} {event['path']}" for event in answered if event["status"] >= 500}
+    """Return the calls since position ``before`` of the gateway's log that matched no route or failed: they explain most failures."""
+    responses = service.logged("request_completed", after=before)
+    unserved = {f"not served: {event['method']} {event['path']}" for event in responses if event["route"] == "unmatched"}
+    broken = {f"status {event['status']}: {event['method']} {event['path']}" for event in responses if event["status"] >= 500}
     return sorted(unserved | broken)

@@ -1,4 +1,4 @@
-"""Runs grafana-client's own tests, each group against the gateway that its version needs."""
+"""Runs of grafana-client's own tests, each group against a gateway that reports the version it needs."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ _PLUGINS = Path(__file__).parent / "plugin"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
-    """Runs the groups one after another, those for the same version with the same gateway. Raises Missing."""
+    """Run the groups in sequence; groups of the same version share a gateway. Raises Missing."""
     python, tests = environment.python(LOCK), archive.unpack(folder)
     for version in sorted({suite.GROUPS[group].reported for group in groups}, reverse=True):
         place = folder / version

@@ -1,4 +1,4 @@
-"""One group of tests that ran, and the report on it."""
+"""Result of one group of client tests and the report on it."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -10,19 +10,21 @@ from tests.clients import expectations
 
 @dataclass(frozen=True, slots=True)
 class GroupRun:
-    """``file`` is the file that ran, or the tests of it that did. ``said`` is what pytest wrote, ``report`` JUnit's XML of it, ``suspects``
-    the calls that may have to do with failures.
-    """
+    """One group of tests that ran."""
 
     group: str
+    #: The test file, or the tests of it that ran.
     file: str
+    #: What pytest printed.
     output: str
+    #: The results as JUnit XML.
     report: Path
+    #: Calls that may explain failures.
     suspects: Sequence[str]
 
 
 def print_report(ran: GroupRun, exceptions: expectations.Expectations) -> int:
-    """Prints what became of a group; answers the number of complaints."""
+    """Print the result of a group and return the number of complaints."""
     ran.report.with_suffix(".txt").write_text(ran.output)
     results = expectations.read_results(ran.report.read_text()) if ran.report.exists() else []
     faults = expectations.judge(ran.file, results, exceptions)

@@ -1,5 +1,5 @@
-"""What a run of the client suites cannot do without, and lacks."""
+"""Error of a client run that lacks something from outside."""
 
 
 class Missing(Exception):
-    """Something from outside is not there; the message names it and says how to get it."""
+    """An external dependency that is not available; the message names it and says how to get it."""

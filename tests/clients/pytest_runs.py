@@ -1,4 +1,4 @@
-"""Runs tests in a client's own environment."""
+"""Runs of pytest in a client's own environment."""
 
 import asyncio
 import os
@@ -7,14 +7,14 @@ from pathlib import Path
 
 _GROUP_SECONDS = 900.0
 _TEST_SECONDS = 60
-_STRANGE = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
+_FOREIGN_VARIABLES = ("DASHWRIGHT_", "GRAFANA_", "PYTEST_", "KUBECONFIG", "KUBECTL_")
 
 
 async def run(
     python: Path, tests: Path, chosen: Sequence[str], options: Sequence[str], environment: Mapping[str, str], report: Path
 ) -> str:
-    """Runs pytest on what is ``chosen`` of the folder ``tests``. Answers what it said; ``report`` is JUnit's XML."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_STRANGE)}
+    """Run the ``chosen`` tests of the folder ``tests`` and return what pytest printed; write JUnit XML to ``report``."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN_VARIABLES)}
     plain = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
     reporting = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
     process = await asyncio.create_subprocess_exec(
@@ -31,5 +31,5 @@ async def run(
     except TimeoutError:
         process.kill()
         await process.wait()
-        return f"{' '.join(chosen)} took longer than {_GROUP_SECONDS:g} s and was ended"
+        return f"{' '.join(chosen)} took longer than {_GROUP_SECONDS:g} s and was killed"
     return output.decode(errors="replace")

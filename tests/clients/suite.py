@@ -1,4 +1,4 @@
-"""What is run: one release of a client's own tests, in the groups that this version of the product claims."""
+"""The client tests that run: one release of grafana-client's own tests, in the groups that this version of the product supports."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,24 +6,23 @@ from typing import Final
 
 PROJECT: Final = "grafana-client"
 VERSION: Final = "5.1.4"
+#: Hash of the source archive on PyPI, so that the tests never change unnoticed.
 SHA256: Final = "3783261a9600e7104b8bf6243cfa71f548f3ee13456753510cf2c109124aa23b"
-"""Of the source archive as PyPI has it: what is judged here never changes unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A file of tests, within the archive; ``reported`` is the version its gateway tells: of others the suite expects other answers.
-
-    ``tests`` are those of the file that run here, and in no other group; where it is empty, all that no other group names.
-    """
+    """A test file of the archive."""
 
     file: str
+    #: The version that the gateway reports. The suite expects other responses of other versions.
     reported: str = "12.0.0"
+    #: Tests of the file that run in this group only; empty for all that no other group names.
     tests: tuple[str, ...] = ()
 
     @property
     def nodes(self) -> list[str]:
-        """What to run."""
+        """The node ids to run."""
         return [f"{self.file}::{test}" for test in self.tests] or [self.file]
 
 
@@ -43,9 +42,9 @@ GROUPS: Final[Mapping[str, Group]] = {
     "search": Group("test/elements/test_search.py"),
     "annotations": Group("test/elements/test_annotations.py"),
     "datasource-permissions": Group("test/elements/test_datasource_permissions.py"),
-    # Of later versions the suite asks nothing here.
+    # The suite skips these tests for later versions.
     "library-elements": Group("test/elements/test_libraryelement.py", "11.6.0"),
-    # What is named by number the suite asks for before version 12 only.
+    # The suite tests access by numeric id for versions before 12 only.
     "datasources-by-number": Group("test/elements/test_datasource_base.py", "11.6.0", ("DatasourceTestCase::test_get_datasource_by_id",)),
     "dashboards-by-number": Group("test/elements/test_dashboard.py", "11.6.0", ("DashboardTestCase::test_dashboard_permissions_by_id",)),
     "dashboard-versions-by-number": Group(
@@ -64,15 +63,15 @@ GROUPS: Final[Mapping[str, Group]] = {
 
 _DATA_SOURCES: Final = f"{GROUPS['datasources'].file}::DatasourceTestCase"
 
+#: Tests of calls that this version does not support, by reason. They do not run.
 UNCLAIMED: Final[Mapping[str, str]] = {
-    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_time": "no proxy to data sources: they are asked by /api/ds/query",
-    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_range": "the same",
-    f"{_DATA_SOURCES}::test_series": "the same",
+    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_time": "no proxy to data sources: queries use /api/ds/query",
+    f"{_DATA_SOURCES}::test_get_datasource_proxy_data_query_range": "no proxy to data sources",
+    f"{_DATA_SOURCES}::test_series": "no proxy to data sources",
 }
-"""Tests of calls that this version does not claim, each with the reason. They do not run."""
 
 
 def deselected(group: Group) -> list[str]:
-    """Tests of the group's file that do not run in it."""
+    """Return the tests of the group's file that do not run in the group."""
     others = [other for other in GROUPS.values() if other is not group and other.file == group.file and other.tests]
     return [*UNCLAIMED, *(node for other in others for node in other.nodes)]

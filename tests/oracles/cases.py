@@ -1,4 +1,4 @@
-"""The cases of ``expressions.txt``, what MariaDB and DuckDB answer to them, and when two answers are the same."""
+"""Cases of ``expressions.txt``, their results in MariaDB and DuckDB, and the comparison of two results."""
 
 import itertools
 import json
@@ -21,15 +21,15 @@ from dashwright.expressions.sql.statement import read
 _FILE = Path(__file__).parent / "expressions.txt"
 _PLACE = re.compile(r"@(\w+)")
 
+#: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` stands for a failure.
 Answer = Any
-"""Rows of values as JSON has them; ``{"exact": text}`` is a number with that many digits; ``{"error": true}`` is none."""
 
 
 NO_ANSWER: Answer = {"error": True}
 
 
 def cases() -> list[str]:
-    """Every expression and statement, the lists written out."""
+    """Return every expression and statement, with the lists expanded."""
     lists: dict[str, list[str]] = {}
     found: dict[str, None] = {}
     for line in _FILE.read_text().splitlines():
@@ -45,7 +45,7 @@ def _written_out(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
     names = [name for name in dict.fromkeys(_PLACE.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
-        yield _PLACE.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (called at once)
+        yield _PLACE.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (the lambda is called before the next iteration)
 
 
 def is_statement(case: str) -> bool:
@@ -57,7 +57,7 @@ def statement_of(case: str) -> str:
 
 
 def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted: Sequence[str]) -> dict[str, Answer]:
-    """Answers of a server that compares texts by their exact letters, as here, in UTC."""
+    """Return the results of a MariaDB that compares text by code points, like DuckDB, in UTC."""
     with connection.cursor() as cursor:
         cursor.execute("create or replace database dashwright_oracle character set utf8mb4 collate utf8mb4_nopad_bin")
         cursor.execute("use dashwright_oracle")
@@ -85,7 +85,7 @@ def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
 
 
 def guest() -> duckdb.DuckDBPyConnection:
-    """A DuckDB as the sandbox makes it, with the macros and the tables."""
+    """Return a DuckDB with the sandbox's macros and the tables of the cases."""
     connection = duckdb.connect(config={"threads": 1})
     connection.execute("set TimeZone = 'UTC'")
     for macro in MACROS:
@@ -98,7 +98,7 @@ def guest() -> duckdb.DuckDBPyConnection:
 
 
 def ask_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> Answer:
-    """What a SQL expression answers."""
+    """Return the result of a SQL expression."""
     try:
         rows = connection.execute(read(statement_of(case), "X").sql).fetchall()
     except (BadRequest, duckdb.Error):
@@ -126,13 +126,13 @@ def _plain(value: Any) -> Any:
 
 
 def as_file(answers: Mapping[str, Answer]) -> bytes:
-    """JSON with a case a line."""
+    """Return JSON with one case per line."""
     lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(answer, ensure_ascii=False)}" for case, answer in answers.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
 def shown(answer: Answer) -> str:
-    """An answer of one value, or what there is of it, in a word."""
+    """Return a result as short text: its only value, or a summary."""
     if answer == NO_ANSWER:
         return "refused"
     if len(answer) != 1 or len(answer[0]) != 1:
@@ -149,7 +149,7 @@ def _clock(value: timedelta) -> str:
 
 
 def same(here: Answer, there: Answer) -> bool:
-    """Whether two answers are: no answer, or equal rows, numbers as close as they are written."""
+    """Return True if both failed, or if rows are equal up to the written precision of numbers."""
     if isinstance(here, dict) or isinstance(there, dict):
         return isinstance(here, dict) and isinstance(there, dict)
     return len(here) == len(there) and all(map(_same_row, here, there))
@@ -181,7 +181,7 @@ def _exponent(number: Decimal) -> int:
 
 
 def _as_document(value: Any) -> Any:
-    """A text that is a JSON document, whose spaces do not count."""
+    """Return the value of a text that is a JSON document, so that its spaces do not count."""
     if not isinstance(value, str) or value[:1] not in {"{", "["}:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The programs that know the right answers. They are provided as the servers of the other tests are."""
+"""Reference programs that know the right results, provided like the servers of other tests."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,13 @@ from tests.servers.mariadb import connect
 
 @pytest.fixture(scope="session")
 def mariadb() -> "Iterator[pymysql.Connection[pymysql.cursors.Cursor]]":
-    """A connection to a MariaDB."""
+    """Return a connection to a MariaDB."""
     with connect(keeper.request_server("mariadb")) as connection:
         yield connection
 
 
 @pytest.fixture(scope="session")
 def guest() -> Iterator[duckdb.DuckDBPyConnection]:
-    """A DuckDB that runs SQL expressions."""
+    """Return a DuckDB that runs SQL expressions."""
     with cases.guest() as connection:
         yield connection

@@ -1,4 +1,4 @@
-"""What SQL expressions answer otherwise than MariaDB on purpose: the table of the reference page, which is the one list of it."""
+"""Intended differences between SQL expressions and MariaDB, read from their only list: the table of the reference page."""
 
 import re
 from functools import cache
@@ -13,7 +13,7 @@ _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 class Difference(NamedTuple):
-    """Both answers, as ``shown``, and why they differ."""
+    """Both results, formatted by ``shown``, and the reason for the difference."""
 
     here: str
     there: str
@@ -22,19 +22,23 @@ class Difference(NamedTuple):
 
 @cache
 def differences() -> dict[str, Difference]:
-    """By the case."""
+    """Return the listed differences by case."""
     _, _, rest = PAGE.read_text().partition("<!-- differences -->\n")
     table, _, _ = rest.partition("<!-- end -->")
     return {case.replace("\\|", "|"): Difference(here, there, why) for case, here, there, why in _ROW.findall(table)}
 
 
 def check_case(connection: duckdb.DuckDBPyConnection, case: str, there: Answer) -> str | None:
-    """What is wrong with the answer to this case, beside MariaDB's, or None."""
+    """Return what is wrong with the result of this case compared to MariaDB's, or None."""
     here = ask_duckdb(connection, case)
     listed = differences().get(case)
     if listed is None:
         return None if same(here, there) else f"{case}: {shown(here)}, MariaDB: {shown(there)}"
     if same(here, there):
-        return f"{case}: listed as different, and both answer {shown(here)}"
-    told = (listed.here.strip("`"), listed.there.strip("`"))
-    return None if told == (shown(here), shown(there)) else f"{case}: listed as {told}, answered {(shown(here), shown(there))}"
+        return f"{case}: listed as different, but both return {shown(here)}"
+    expected = (listed.here.strip("`"), listed.there.strip("`"))
+    return (
+        None
+        if expected == (shown(here), shown(there))
+        else f"{case}: listed as {expected}, but the result is {(shown(here), shown(there))}"
+    )

@@ -1,11 +1,11 @@
-"""The tables that the oracle's statements read, as rows."""
+"""Tables that the oracle's statements read, with their rows."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 
 class Table(NamedTuple):
-    """``columns`` are names with the types of MariaDB and of DuckDB."""
+    """A table whose ``columns`` are names with the types of MariaDB and of DuckDB."""
 
     name: str
     columns: list[tuple[str, str, str]]

@@ -1,4 +1,4 @@
-"""SQL expressions answer what MariaDB answers, but for what the reference page says."""
+"""SQL expressions return what MariaDB returns, except for the differences on the reference page."""
 
 import duckdb
 import pymysql
@@ -15,12 +15,12 @@ def answers(mariadb: "pymysql.Connection[pymysql.cursors.Cursor]") -> dict[str, 
     return ask_mariadb(mariadb, cases())
 
 
-def test_the_ordinary_suite_knows_its_answers(answers: dict[str, Answer]) -> None:
-    """They lie in a file, so that no other test needs the server. ``UPDATE_GOLDEN=1`` writes it anew."""
+def test_the_golden_file_has_mariadbs_results(answers: dict[str, Answer]) -> None:
+    """MariaDB's results are in a golden file, so that other tests need no server. ``UPDATE_GOLDEN=1`` rewrites it."""
     wire.check("mariadb.json", as_file(answers))
 
 
-def test_every_case_is_answered_alike(answers: dict[str, Answer], guest: duckdb.DuckDBPyConnection) -> None:
-    """By value; what differs on purpose stands on the page, with both answers and the reason."""
+def test_every_case_has_the_same_result(answers: dict[str, Answer], guest: duckdb.DuckDBPyConnection) -> None:
+    """Results are equal by value; each intended difference is on the reference page, with both results and the reason."""
     faults = [fault for case, answer in answers.items() if (fault := check_case(guest, case, answer))]
     assert not faults, "\n".join(faults)

@@ -1,4 +1,4 @@
-"""Certificates as a company's own authority issues them."""
+"""Certificates of a private certificate authority."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,14 +12,14 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 @dataclass(frozen=True)
 class Issued:
-    """PEM files: the authority's certificate, and a key with the certificate that it signed for 127.0.0.1."""
+    """PEM files of the authority's certificate, and of a key with its signed certificate for 127.0.0.1."""
 
     authority: Path
     pair: Path
 
 
 def issue(folder: Path) -> Issued:
-    """An authority, and what it signs for a server on loopback; both are valid for a day."""
+    """Create an authority and a signed certificate for a server on the loopback, both valid for a day."""
     root, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     authority = _sign("Authority of tests", root, root, x509.BasicConstraints(ca=True, path_length=0))
     signed = _sign("server", key, root, x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]))

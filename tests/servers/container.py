@@ -13,14 +13,14 @@ _OWNER = "dashwright.test.owner"
 
 
 class Container:
-    """One container whose ports are on the loopback, the same over stop and start."""
+    """One container with ports on the loopback, which stay the same over restarts."""
 
     def __init__(self, image: str, ports: Mapping[int, int], environment: Mapping[str, str]) -> None:
         self._image, self._ports, self._environment = image, ports, environment
         self._container: DockerContainer | None = None
 
     async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 120) -> None:
-        """Creates the container, or starts the stopped one, and waits until ``serves`` says it serves."""
+        """Create the container, or start the stopped one, and wait until ``serves`` returns True."""
         try:
             if self._container is None:
                 self._container = await asyncio.to_thread(self._create)
@@ -30,7 +30,7 @@ class Container:
                 while not await serves():  # noqa: ASYNC110 (nothing announces that a server serves)
                     await asyncio.sleep(0.1)
         except (DockerException, TimeoutError) as error:
-            raise CannotProvide(f"Docker does not run {self._image} ({error or 'no answer'})") from error
+            raise CannotProvide(f"Docker does not run {self._image} ({error or 'no response'})") from error
 
     async def stop(self) -> None:
         if self._container is not None:
@@ -42,7 +42,7 @@ class Container:
             self._container = None
 
     def _create(self) -> DockerContainer:
-        # The reaper would be one more image to download; what a killed run leaves is removed by the next one instead.
+        # The reaper of testcontainers would be one more image to download. The next run removes what a killed run left.
         testcontainers_config.ryuk_disabled = True
         container = DockerContainer(self._image).with_kwargs(labels={_OWNER: str(os.getpid())})
         _remove_leftovers(container)
@@ -58,4 +58,4 @@ def _remove_leftovers(container: DockerContainer) -> None:
         except ProcessLookupError:
             left.remove(force=True, v=True)
         except PermissionError:
-            continue  # somebody else's, and alive
+            continue  # owned by another user, and alive

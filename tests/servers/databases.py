@@ -1,4 +1,4 @@
-"""A clean database for each test, copied from a template that has the whole schema."""
+"""A clean database for each test, copied from a template with the whole schema."""
 
 import hashlib
 import shutil
@@ -20,6 +20,7 @@ _LOCK = 0x74657374  # one worker makes the template, the others wait
 
 _OTHERS = "select count(pg_terminate_backend(pid)) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
 
+#: Digest of a schema, by which a change of it by a test is detected.
 _STRUCTURE = """
 with own as (select oid from pg_namespace where nspname not in ('pg_catalog', 'information_schema', 'pg_toast')),
 parts (part) as (
@@ -33,7 +34,6 @@ parts (part) as (
 )
 select md5(string_agg(part, ';' order by part)) from parts
 """
-"""What tells one schema from another: a test may have changed it."""
 
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
@@ -41,7 +41,7 @@ _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value
 
 @asynccontextmanager
 async def at_migration_before(server_url: str, migration: str, folder: Path) -> AsyncIterator[str]:
-    """The URL of a database as it was before a migration, whose forerunners are copied to ``folder``."""
+    """Yield the URL of a database without ``migration`` and later ones; copy the earlier ones to ``folder``."""
     with as_file(schema.MIGRATIONS) as all_of_them:
         for file in all_of_them.iterdir():
             if file.suffix == ".sql" and file.name < migration:
@@ -52,7 +52,7 @@ async def at_migration_before(server_url: str, migration: str, folder: Path) -> 
 
 
 async def make_template(server_url: str) -> str:
-    """The name of the template database, made unless one of the same schema is there already."""
+    """Return the name of the template database, which is created unless one of the same schema exists."""
     digest = hashlib.sha256("".join(migration.checksum for migration in schema.read(schema.MIGRATIONS)).encode()).hexdigest()
     name, unfinished = f"dashwright_template_{digest[:16]}", f"dashwright_unfinished_{digest[:16]}"
     async with _connected(server_url) as connection:
@@ -67,7 +67,7 @@ async def make_template(server_url: str) -> str:
 
 @dataclass(frozen=True)
 class _Pristine:
-    """A database as the template has it."""
+    """A database as copied from the template."""
 
     structure: str
     rows: dict[str, bytes]
@@ -84,13 +84,13 @@ class _Pristine:
                 rows[table] = held.getvalue()
         sequences = await connection.fetch(_SEQUENCES)
         restarts = [f"perform setval('{name}', {start if last is None else last}, {last is not None})" for name, start, last in sequences]
-        # As a replica no trigger runs: neither those that refuse a deletion nor those that tell of it.
+        # In the replica role no trigger runs, neither those that refuse a deletion nor those that record one.
         statements = ["set local session_replication_role = replica", *(f"delete from {table}" for table in tables), *restarts]
         emptying = f"do $$ begin {'; '.join(statements)}; end $$"
         return cls(await connection.fetchval(_STRUCTURE), rows, emptying)
 
     async def restore(self, connection: "asyncpg.Connection[asyncpg.Record]") -> bool:
-        """Whether the database is as it was; not where a test changed the schema itself."""
+        """Restore the rows of the template. Returns False if a test changed the schema itself."""
         await connection.execute(_OTHERS)
         if await connection.fetchval(_STRUCTURE) != self.structure:
             return False
@@ -101,7 +101,7 @@ class _Pristine:
 
 
 class Databases:
-    """Copies of ``template``, lent to one test at a time and cleaned in between: a new copy takes ten times as long."""
+    """Copies of ``template``, used by one test at a time and cleaned in between, since a new copy takes ten times as long."""
 
     def __init__(self, server_url: str, template: str) -> None:
         self._server_url = server_url
@@ -111,7 +111,7 @@ class Databases:
 
     @asynccontextmanager
     async def lend(self) -> AsyncIterator[str]:
-        """The URL of a database with the whole schema and no rows; whoever is still connected afterwards is not any more."""
+        """Yield the URL of a database with the whole schema and no rows; close all other connections to it afterwards."""
         name = self._clean.pop() if self._clean else await self._make()
         url = with_database(self._server_url, name)
         try:
@@ -147,7 +147,7 @@ class Databases:
 
 @asynccontextmanager
 async def fresh(server_url: str, template: str) -> AsyncIterator[str]:
-    """The URL of a copy of ``template``, dropped afterwards with whoever is still connected."""
+    """Yield the URL of a copy of ``template`` and drop it afterwards, closing all connections."""
     name = f"dashwright_test_{token_hex(8)}"
     async with _connected(server_url) as connection:
         await connection.execute(f"create database {name} template {template} strategy wal_log")
@@ -159,7 +159,7 @@ async def fresh(server_url: str, template: str) -> AsyncIterator[str]:
 
 
 def with_database(url: str, name: str) -> str:
-    """The same server, another database."""
+    """Return the URL of another database of the same server."""
     return urlsplit(url)._replace(path=f"/{name}").geturl()
 
 

@@ -1,4 +1,4 @@
-"""A git server over http on loopback: the git program's own back end behind a small server that can also misbehave."""
+"""A git server over HTTP on the loopback: git's own backend behind a small server that can also inject faults."""
 
 import asyncio
 import base64
@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from aiohttp import web
 
+#: A function that returns a response to send in place of the server's, or None.
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
-"""Answers in place of the server, or None to let it answer."""
 
 _QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _IDENTITY = {
@@ -26,11 +26,12 @@ _IDENTITY = {
 
 @dataclass
 class GitServer:
-    """Repositories below ``root``. With ``token`` it asks for credentials that end in it. ``requests`` are the paths asked for."""
+    """Repositories below ``root``, served over HTTP. With a ``token``, requests must authenticate with it as the password."""
 
     root: Path
     token: str = ""
     fault: Fault | None = None
+    #: Paths that were requested, with their queries.
     requests: list[str] = field(default_factory=list)
     port: int = 0
     scheme: str = "http"
@@ -39,7 +40,7 @@ class GitServer:
         return f"{self.scheme}://127.0.0.1:{self.port}/{name}"
 
     def make(self, name: str) -> "Work":
-        """A bare repository, and a work tree to change it from."""
+        """Create a bare repository and return a work tree to change it."""
         git(self.root, "init", "--quiet", "--bare", "--initial-branch=main", name)
         git(self.root / name, "config", "http.receivepack", "true")
         work = self.root / f"{name}.work"
@@ -87,12 +88,12 @@ class GitServer:
 
 @dataclass(frozen=True)
 class Work:
-    """A work tree whose commits are pushed as they are made."""
+    """A work tree whose commits are pushed immediately."""
 
     folder: Path
 
     def commit(self, files: dict[str, str | bytes | None], *, message: str = "change", branch: str = "main") -> str:
-        """Writes and removes (None) files, commits and pushes them; the commit's name."""
+        """Write files, delete those with a body of None, then commit and push; return the commit's hash."""
         for path, body in files.items():
             place = self.folder / path
             if body is None:
@@ -103,7 +104,7 @@ class Work:
         return self.push(message, branch=branch)
 
     def push(self, message: str = "change", *, branch: str = "main", amend: bool = False) -> str:
-        """Commits what the work tree holds, and pushes it, whatever the branch held."""
+        """Commit the content of the work tree and force-push it; return the commit's hash."""
         git(self.folder, "add", "--all", "--force")
         git(self.folder, "commit", "--quiet", "--allow-empty", "-m", message, *(["--amend"] if amend else []))
         git(self.folder, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
@@ -111,7 +112,7 @@ class Work:
 
 
 def git(folder: Path, *arguments: str, lines: str = "") -> str:
-    """What the program answers, which reads ``lines``."""
+    """Run git with ``lines`` as standard input and return its output."""
     done = subprocess.run(
         ["git", "-c", "safe.directory=*", *arguments],
         cwd=folder,
@@ -125,7 +126,7 @@ def git(folder: Path, *arguments: str, lines: str = "") -> str:
 
 @asynccontextmanager
 async def serving(root: Path, *, pair: Path | None = None) -> AsyncIterator[GitServer]:
-    """A server on a free port of loopback while the block runs; over TLS with a ``pair``, the PEM file of a key and its certificate."""
+    """Run a server on a free loopback port while the block runs; over TLS with ``pair``, the PEM file of a key and its certificate."""
     async with listening(GitServer(root, scheme="https" if pair else "http"), pair=pair) as server:
         yield server
 
@@ -135,7 +136,7 @@ Served = TypeVar("Served", bound=GitServer)
 
 @asynccontextmanager
 async def listening(server: Served, *, pair: Path | None = None) -> AsyncIterator[Served]:
-    """The same with a server that was made before."""
+    """Run an existing server object on a free loopback port while the block runs."""
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH) if pair else None
     if tls is not None and pair is not None:
         tls.load_cert_chain(pair)

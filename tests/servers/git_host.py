@@ -1,6 +1,6 @@
-"""A git host over http on loopback: the git server, and beside it the REST API for pull requests, comments, statuses and hooks.
+"""A git host over HTTP on the loopback: the git server with a REST API for pull requests, comments, statuses and hooks.
 
-What it tells of branches, commits and changed files is what its git repositories hold. Its hooks are called as those of a real host are.
+Branches, commits and changed files are read from its git repositories. Its hooks are called like those of a real host.
 """
 
 import asyncio
@@ -29,17 +29,17 @@ _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C":
 
 
 class ApiDescription(Protocol):
-    """What the official description says of a call. Paths begin after the address of the API."""
+    """Checks of requests and responses against the official description. Paths are relative to the address of the API."""
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None: ...
 
     def check_response(self, method: str, path: str, status: int, body: Any) -> None:
-        """Raises AssertionError."""
+        """Raise AssertionError for a response that the description does not allow."""
         ...
 
 
 class NotFound(Exception):
-    """Answered with 404."""
+    """An unknown object, which is a response with status 404."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Pull:
 
 @dataclass(frozen=True)
 class Delivery:
-    """A call of a hook, and the response to it; status 0: nothing."""
+    """One call of a hook and the response to it; status 0 means that no response came."""
 
     event: str
     payload: dict[str, Any]
@@ -65,7 +65,7 @@ class Delivery:
 
 @dataclass
 class HostRepository:
-    """What the host knows of one repository beside its git."""
+    """State of one repository that is not in git."""
 
     name: str
     default_branch: str = "main"
@@ -77,16 +77,18 @@ class HostRepository:
 
 @dataclass
 class GitHost(GitServer):
-    """``calls`` are the requests to the API, ``deliveries`` the calls of hooks. ``api_fault`` answers in place of it where it wants to.
+    """A git server with the REST API of a git host."""
 
-    ``page`` bounds a page, whatever the client asks for. With ``description`` what the description does not allow is refused.
-    """
-
+    #: Function that returns a response to send in place of the API's, or None.
     api_fault: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
+    #: Description of the API; requests that it does not allow are refused.
     description: ApiDescription | None = None
+    #: Upper bound of items on a page, whatever the client requests.
     page: int = 100
     repositories: dict[str, HostRepository] = field(default_factory=dict)
+    #: Requests to the API, as ``METHOD path``.
     calls: list[str] = field(default_factory=list)
+    #: Calls of hooks, in order.
     deliveries: list[Delivery] = field(default_factory=list)
     _numbers: int = 0
     _running_hooks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -100,7 +102,7 @@ class GitHost(GitServer):
         return super().make(name)
 
     def open_pull(self, name: str, head: str, *, base: str = "main", title: str = "Change") -> int:
-        """A pull request of two branches that are there; its number."""
+        """Open a pull request between two existing branches and return its number."""
         repository = self.repositories[name]
         number = self._next()
         repository.pulls[number] = Pull(base, head, title)
@@ -108,14 +110,14 @@ class GitHost(GitServer):
         return number
 
     def move_to_fork(self, name: str, number: int, fork: str) -> None:
-        """As if it had come from there: the branch is not here, its commit is."""
+        """Make a pull request come from a fork: its branch is not in this repository, its commit is."""
         pull = self.repositories[name].pulls[number]
         self._head(name, number)
         git(self.root / name, "update-ref", "-d", f"refs/heads/{pull.head}")
         pull.head_of = fork
 
     def merge(self, name: str, number: int) -> None:
-        """As a merge without commit: the base goes to where the head is."""
+        """Merge a pull request by fast-forward."""
         repository = self.repositories[name]
         pull = repository.pulls[number]
         head = self._head(name, number)
@@ -125,7 +127,7 @@ class GitHost(GitServer):
         self.call_push_hooks(name)
 
     def call_push_hooks(self, name: str) -> None:
-        """Calls the hooks for every branch that has moved since this was asked last; after a push over http it is done by itself."""
+        """Call the hooks of every branch that changed since the last call. A push over HTTP calls this automatically."""
         repository, now = self.repositories[name], self._refs(name)
         before, repository.branches = repository.branches, now
         for branch in sorted(before.keys() | now.keys()):
@@ -140,7 +142,7 @@ class GitHost(GitServer):
                     self._call_hooks(repository, "pull_request", change)
 
     async def wait_for_hooks(self) -> None:
-        """Waits until every hook has finished."""
+        """Wait until every running delivery has ended."""
         while self._running_hooks:
             await asyncio.gather(*self._running_hooks)
 
@@ -243,7 +245,7 @@ class GitHost(GitServer):
         return 200, responses.hook(of, int(rest[0]), hook)
 
     def _head(self, name: str, number: int) -> str:
-        """Git hosts keep the head of a pull request under a name of its own, whatever becomes of its branch, or where it is a fork's."""
+        """Return the head commit of a pull request, kept under its own reference: the branch may be deleted, or belong to a fork."""
         place, reference = self.root / name, f"refs/pull/{number}/head"
         if head := self._refs(name).get(self.repositories[name].pulls[number].head):
             git(place, "update-ref", reference, head)
@@ -310,7 +312,7 @@ class GitHost(GitServer):
 
 
 def signature(secret: str, body: bytes) -> str:
-    """How a host signs what it delivers."""
+    """Return the signature that a host sends with a delivery."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -327,7 +329,7 @@ def _refused(status: HTTPStatus, message: str) -> web.Response:
 
 @asynccontextmanager
 async def serving(root: Path, *, pair: Path | None = None, token: str = "") -> AsyncIterator[GitHost]:
-    """A host on a free port of loopback while the block runs; over TLS with a ``pair``."""
+    """Run a host on a free loopback port while the block runs; over TLS with a ``pair``."""
     host = GitHost(root, token=token, scheme="https" if pair else "http")
     async with listening(host, pair=pair):
         try:

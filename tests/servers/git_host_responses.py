@@ -1,4 +1,4 @@
-"""What a git host answers about its things, with every property that the official description promises."""
+"""Objects of a git host's API as JSON, with every property that the official description requires."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -53,9 +53,9 @@ def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
 
 
 def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer: str) -> dict[str, Any]:
-    """Both are known by their names in small letters; a name with a space belongs to no account."""
+    """Return a commit. Author and committer have accounts of their lower-case names; a name with a space has no account."""
     url = f"{of['url']}/commits/{sha}"
-    people = {
+    accounts = {
         role: None if " " in name else {**user(origin, name.lower()), "avatar_url": f"https://avatars.example.org/{name.lower()}"}
         for role, name in (("author", author), ("committer", committer))
     }
@@ -68,16 +68,17 @@ def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer:
         "html_url": f"{origin}/{of['full_name']}/commit/{sha}",
         "comments_url": f"{url}/comments",
     }
-    return {**own, "commit": inner, **people, "parents": []}
+    return {**own, "commit": inner, **accounts, "parents": []}
 
 
 def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mapping[str, Any]) -> dict[str, Any]:
-    """``content`` are ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``,
+    """Return a pull request.
 
-    and ``head_of``, the repository of the head.
+    ``content`` has ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``, and
+    ``head_of``, the repository of the head.
     """
     url, page = f"{of['url']}/pulls/{number}", f"{origin}/{of['full_name']}/pull/{number}"
-    nobody = ("assignee", "milestone", "auto_merge", "merged_by", "body", "closed_at", "merge_commit_sha", "mergeable", "merged_at")
+    empty = ("assignee", "milestone", "auto_merge", "merged_by", "body", "closed_at", "merge_commit_sha", "mergeable", "merged_at")
     counts = ("additions", "deletions", "comments", "commits", "review_comments")
     links = {name: {"href": f"{url}/{path}"} for name, path in _PULL_LINKS.items()}
     return {
@@ -110,7 +111,7 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mappi
         "base": _side(origin, of, content["base"]),
         "head": _side(origin, content["head_of"], content["head"]),
         "_links": {**links, "self": {"href": url}, "html": {"href": page}},
-        **dict.fromkeys(nobody),
+        **dict.fromkeys(empty),
         **dict.fromkeys(counts, 0),
     }
 

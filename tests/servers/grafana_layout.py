@@ -1,4 +1,4 @@
-"""Databases laid out like Grafana's, as far as an import reads them: an SQLite file, or a schema of PostgreSQL."""
+"""Databases with the tables of Grafana's that an import reads: an SQLite file or a PostgreSQL schema."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -39,12 +39,12 @@ _TYPES: Final = {
     "postgres": {"": "text", "int": "bigint", "bool": "boolean", "time": "timestamp"},
 }
 
+#: Rows by table. Columns that a row does not name are null; times are texts.
 Rows = Mapping[str, Sequence[Mapping[str, Any]]]
-"""By table; what a row does not name is null. Times are texts."""
 
 
 def make_sqlite(path: Path, rows: Rows) -> str:
-    """A file with these rows, without the tables that are not named; its path."""
+    """Create an SQLite file with these rows and only their tables; return its path."""
     with sqlite3.connect(path) as connection:
         for table, listed in rows.items():
             connection.execute(_creating(table, "sqlite"))
@@ -56,7 +56,7 @@ def make_sqlite(path: Path, rows: Rows) -> str:
 
 
 async def make_postgres(url: str, rows: Rows) -> None:
-    """The same in a database of PostgreSQL."""
+    """Create these tables and rows in a PostgreSQL database."""
     connection = await asyncpg.connect(url)
     try:
         for table, listed in rows.items():

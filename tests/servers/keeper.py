@@ -1,8 +1,8 @@
-"""Keeps the servers that one test run shares: started when the first test asks, removed when the run ends, however it ends.
+"""Process that keeps the servers shared by one test run: started at the first request, removed when the run ends.
 
-It is a process of its own, since no other one lives exactly as long as the run: workers of pytest-xdist come and go, and Ctrl-C or
-a kill may take the controller. It ends when its standard input closes, which the system does for a controller that died; and its
-servers end when it does. A request is a line on its socket (``postgres``, say), the answer a line of JSON.
+No other process lives exactly as long as the run: pytest-xdist starts and ends its workers, and Ctrl-C or a kill may end the
+controller. The keeper ends when its standard input closes, which the operating system ensures even if the controller dies, and
+its servers end with it. A request is a line on its socket with the name of a server (``postgres``), the response a line of JSON.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _PATIENCE = 600  # seconds; a first image or package may have to be downloaded
 
 
 class Keeper:
-    """The controller's handle on the keeper process. While it lives, the environment tells this process and its workers the folder."""
+    """The controller's handle on the keeper process. The environment names the run's folder to this process and its workers."""
 
     def __init__(self) -> None:
         folder = tempfile.mkdtemp(prefix="dashwright-tests-")
@@ -43,7 +43,7 @@ class Keeper:
         return self._process.pid
 
     def close(self) -> None:
-        """Waits until the servers are gone."""
+        """Stop the keeper and wait until its servers are removed."""
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait(60)
@@ -51,20 +51,20 @@ class Keeper:
 
 
 def request_server(name: str) -> dict[str, str]:
-    """The addresses of a shared server, starting it if need be. Raises CannotProvide, saying what was tried."""
+    """Return the addresses of a shared server, which is started if needed. Raises CannotProvide with what was tried."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
         _connect(connection, f"{os.environ[RUN_FOLDER]}/{_SOCKET}")
         connection.sendall(f"{name}\n".encode())
-        with connection.makefile() as answer:
-            addresses: dict[str, str] = json.loads(answer.readline())
+        with connection.makefile() as response:
+            addresses: dict[str, str] = json.loads(response.readline())
     if "error" in addresses:
         raise CannotProvide(addresses["error"])
     return addresses
 
 
 def _connect(connection: socket.socket, address: str) -> None:
-    """The keeper may be starting still: its socket file appears when it listens."""
+    """Connect to the keeper, which may still be starting: its socket file appears when it listens."""
     for _ in range(1000):
         try:
             connection.connect(address)
@@ -76,7 +76,7 @@ def _connect(connection: socket.socket, address: str) -> None:
 
 
 class _SharedServers:
-    """One server of each name, made once; what could not be made is not tried again."""
+    """One server of each name, started once. A failed start is not repeated."""
 
     def __init__(self) -> None:
         self._servers: list[Server] = []
@@ -93,7 +93,7 @@ class _SharedServers:
         writer.close()
 
     async def _provide(self, name: str) -> dict[str, str]:
-        # Imported when asked for: most runs of a few tests need no server, and should not wait for one to be possible.
+        # Imported on request: most runs of a few tests need no server, and the import takes time.
         provider = import_module(_PROVIDERS[name])
         try:
             server: Server = await provider.provide()
@@ -114,7 +114,7 @@ async def _keep(folder: Path) -> None:
     async with await asyncio.start_unix_server(shared.respond, folder / _SOCKET):
         await end_of_run.wait()
     await shared.remove()
-    shutil.rmtree(folder, ignore_errors=True)  # a killed worker's own servers may be ending in it
+    shutil.rmtree(folder, ignore_errors=True)  # a killed worker's private servers may still be writing to it
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""MariaDB for the oracle of SQL expressions: from the environment, from this host, or from Debian."""
+"""MariaDB for the oracle of SQL expressions: from the environment, this host, or Debian."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _QUICK = ["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-buff
 
 
 class HostMariadb:
-    """A server of our own on a socket in its own folder, without a port. Its one user is root, who has no password there."""
+    """A server on a Unix socket in its own folder, without a port. Its only user is root, without a password."""
 
     def __init__(self) -> None:
         self._server_program, self._installer = _program("mariadbd", "mysqld"), _program("mariadb-install-db", "mysql_install_db")
@@ -70,13 +70,13 @@ class HostMariadb:
 
 
 async def provide() -> Server:
-    """A MariaDB for the whole run, by the first way that works."""
+    """Return a MariaDB for the whole run, by the first way that works."""
     given = os.environ.get(ENVIRONMENT)
     return Given(url=given) if given else await first_of("MariaDB", [HostMariadb, _installed])
 
 
 def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":
-    """A connection to a provided server, in UTC."""
+    """Return a connection to a provided server."""
     if "socket" in addresses:
         return pymysql.connect(unix_socket=addresses["socket"], user="root", autocommit=True)
     parts = urlsplit(addresses["url"])

@@ -1,4 +1,4 @@
-"""Debian packages, the last way to a server: only as root, and without starting the server the package brings."""
+"""Debian packages as the last way to a server: only for root, and without starting the package's own service."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ _QUIET = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def install(package: str) -> None:
-    """Raises CannotProvide where this is not Debian, not root, or the installation fails."""
+    """Install a package. Raises CannotProvide outside Debian, without root, or if the installation fails."""
     if shutil.which("apt-get") is None or os.getuid() != 0:
         raise CannotProvide(f"the package {package} can be installed as root on Debian only")
     with _no_service_starts():
@@ -26,7 +26,7 @@ def install(package: str) -> None:
 
 @contextmanager
 def _no_service_starts() -> Iterator[None]:
-    """Debian asks this program before a package starts its service; 101 forbids it. One that is there already has its reasons."""
+    """Forbid starts of services while the block runs, by a policy that exits with 101. An existing policy is kept."""
     if _POLICY.exists():
         yield
         return

@@ -1,4 +1,4 @@
-"""PostgreSQL for tests: from the environment, from this host, from the embedded package, from Docker, or from Debian."""
+"""PostgreSQL for tests: from the environment, this host, the embedded package, Docker, or Debian."""
 
 import os
 import shutil
@@ -31,9 +31,9 @@ class Private(Server, Protocol):
 
 
 class HostPostgres:
-    """A cluster of our own on a port of the loopback.
+    """A cluster on a free loopback port, run from the server programs of this host.
 
-    ``programs`` answers the folder of the server's programs, and may copy them into the cluster's own folder.
+    ``programs`` returns the folder of the programs, and may copy them into the cluster's folder.
     """
 
     def __init__(self, programs: Callable[[Path], Path], *, durable: bool) -> None:
@@ -87,7 +87,7 @@ class HostPostgres:
 
 
 class ContainerPostgres:
-    """A server in a container, as its image makes it."""
+    """A server in a container of the official image."""
 
     def __init__(self) -> None:
         self._port = free_port()
@@ -110,7 +110,7 @@ class ContainerPostgres:
 
 
 def programs(_folder: Path) -> Path:
-    """The folder of the newest PostgreSQL server programs on this host. Raises CannotProvide where there are none."""
+    """Return the folder of the newest PostgreSQL server programs on this host. Raises CannotProvide if there are none."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("postgres")
     for postgres in [*reversed(found), *([Path(on_path).resolve()] if on_path else [])]:
@@ -120,7 +120,7 @@ def programs(_folder: Path) -> Path:
 
 
 def embedded_programs(folder: Path) -> Path:
-    """The folder of the embedded server's programs, copied into ``folder`` where its user cannot reach them."""
+    """Return the folder of the embedded server's programs, copied into ``folder`` if its user cannot reach them."""
     try:
         return placement.reachable_programs(folder)
     except Unavailable as error:
@@ -137,13 +137,13 @@ def _account() -> child.UnixAccount:
 
 
 async def provide() -> Server:
-    """A PostgreSQL for the whole run, by the first way that works."""
+    """Return a PostgreSQL for the whole run, by the first way that works."""
     given = os.environ.get(ENVIRONMENT)
     return Given(url=given) if given else await provide_private(durable=False)
 
 
 async def provide_private(*, durable: bool = True) -> Private:
-    """A PostgreSQL of our own, by the first way that works; unless ``durable`` it may lose data in a crash."""
+    """Return a new PostgreSQL by the first way that works. Unless ``durable``, it may lose data in a crash."""
     ways: list[Callable[[], Private]] = [
         lambda: HostPostgres(programs, durable=durable),
         lambda: HostPostgres(embedded_programs, durable=durable),

@@ -1,4 +1,4 @@
-"""What every privately started server needs: a port, a folder its user can reach, and a wait until it answers."""
+"""Parts of privately started servers: a port, a folder that the server's user can enter, and a wait until it serves."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ from typing import Protocol, TypeVar
 
 from dashwright.standalone import child
 
+#: The folder that holds all files of a test run; the keeper removes it at the end.
 RUN_FOLDER = "DASHWRIGHT_TEST_FOLDER"
-"""Where a run of the tests keeps what it makes; the keeper removes it at the end."""
 
 
 class Server(Protocol):
-    """A server the tests provide. Its addresses and data stay the same over stop and start; ``remove`` leaves nothing behind."""
+    """A server that the tests provide. Addresses and data stay the same over ``stop`` and ``start``; ``remove`` deletes everything."""
 
     @property
     def addresses(self) -> dict[str, str]: ...
@@ -36,11 +36,11 @@ AnyServer = TypeVar("AnyServer", bound=Server)
 
 
 class CannotProvide(Exception):
-    """Why one way of providing a server is not open here."""
+    """The reason why one way of providing a server does not work here."""
 
 
 def free_port() -> int:
-    """A port of the loopback outside the range the system hands to outgoing connections, so that it stays free over a restart."""
+    """Return a loopback port outside the range of outgoing connections, so that it is still free after a restart."""
     for _ in range(100):
         port = random.randrange(20_000, 32_000)
         with socket.socket() as probe:
@@ -54,7 +54,7 @@ def free_port() -> int:
 
 
 def private_folder(name: str, account: child.UnixAccount) -> Path:
-    """A new folder, inside the run's where there is one, that only ``account`` (and root) can enter."""
+    """Create a folder, inside the run's folder if there is one, that only ``account`` and root can enter."""
     folder = Path(tempfile.mkdtemp(prefix=f"dashwright-{name}-", dir=os.environ.get(RUN_FOLDER)))
     if folder.stat().st_uid != account.uid:
         shutil.chown(folder, account.uid, account.gid)
@@ -78,7 +78,7 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self, serves: Callable[[], Awaitable[bool]], *, within: float = 60) -> None:
-        """Starts the program and waits until ``serves`` says it serves."""
+        """Start the program and wait until ``serves`` returns True."""
         with self._output.open("ab") as output:
             self._process = child.spawn(
                 self._command, account=self._account, output=output, at_parents_end=self._ends_by, environment=self._environment
@@ -96,13 +96,13 @@ class Process:
         return self._output.read_text(errors="replace").strip()[-1000:]
 
     async def stop(self) -> None:
-        """Ends the program in good order, or kills it after 30 s."""
+        """End the program with its signal, or kill it after 30 s."""
         if self._process is not None:
             await asyncio.to_thread(child.wait, self._process, self._ends_by, patience=30)
             self._process = None
 
     async def kill(self) -> None:
-        """Ends the program at once, with all it started: a script may stand before the server."""
+        """Kill the program and its process group: a script may have started the server."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
@@ -111,30 +111,30 @@ class Process:
 
 
 class Given:
-    """A server from the environment: neither started nor stopped here."""
+    """A server from the environment, which the tests neither start nor stop."""
 
     def __init__(self, **addresses: str) -> None:
         self.addresses = addresses
 
     async def start(self) -> None:
-        """It runs already."""
+        """Do nothing: the server is running."""
 
     async def stop(self) -> None:
-        """It is not ours to stop."""
+        """Do nothing: the server belongs to the user."""
 
     async def remove(self) -> None:
-        """It is not ours to remove."""
+        """Do nothing: the server belongs to the user."""
 
 
 async def first_of(what: str, ways: Sequence[Callable[[], AnyServer]]) -> AnyServer:
-    """The server of the first way that works, started. Raises CannotProvide with what each way lacked."""
+    """Start and return the server of the first way that works. Raises CannotProvide with what each way lacked."""
     lacking = []
     for way in ways:
         try:
             return await _started(way())
         except CannotProvide as error:
             lacking.append(str(error))
-    raise CannotProvide(f"Tests need {what}, and none could be provided: {'; '.join(lacking)}.")
+    raise CannotProvide(f"Tests need {what}, which could not be provided: {'; '.join(lacking)}.")
 
 
 async def _started(server: AnyServer) -> AnyServer:

@@ -1,4 +1,4 @@
-"""Prometheus for tests: from this host, or from Debian. Always a server of our own, told what to scrape."""
+"""Prometheus for tests: always a new server with a given configuration, from the programs of this host or of Debian."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ scrape_configs:
 
 
 class HostPrometheus:
-    """A server with a port and a folder of its own; it scrapes itself as job ``prometheus`` and ``targets`` as job ``gateway``."""
+    """A server with its own port and folder. It scrapes itself as job ``prometheus`` and ``targets`` as job ``gateway``."""
 
     def __init__(self, program: Path, targets: Sequence[str]) -> None:
         account = _account()
@@ -67,14 +67,14 @@ class HostPrometheus:
 
     async def _is_ready(self) -> bool:
         try:
-            async with aiohttp.ClientSession() as session, session.get(f"{self.url}/-/ready") as answer:
-                return answer.status == 200
+            async with aiohttp.ClientSession() as session, session.get(f"{self.url}/-/ready") as response:
+                return response.status == 200
         except aiohttp.ClientError:
             return False
 
 
 async def provide(targets: Sequence[str]) -> HostPrometheus:
-    """A server by the first way that works."""
+    """Return a server by the first way that works."""
     ways: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _installed(targets)]
     return await first_of("Prometheus", ways)
 

@@ -1,4 +1,4 @@
-"""RabbitMQ for tests: from the environment, from this host, from Docker, or from Debian."""
+"""RabbitMQ for tests: from the environment, this host, Docker, or Debian."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ class Private(Server, Protocol):
 
 
 class HostRabbitmq:
-    """A node of our own, made from the programs in ``bin_dir``: own ports, folder, name, cookie and port mapper (epmd)."""
+    """A node run from the programs in ``bin_dir``, with its own ports, folder, name, cookie and port mapper (epmd)."""
 
     def __init__(self, bin_dir: Path, *, management: bool) -> None:
         self._account = _account()
@@ -103,7 +103,7 @@ class HostRabbitmq:
 
 
 class ContainerRabbitmq:
-    """A broker in a container, as its image makes it."""
+    """A broker in a container of the official image."""
 
     def __init__(self) -> None:
         self._port, self._management_port = free_port(), free_port()
@@ -127,15 +127,15 @@ class ContainerRabbitmq:
 
 
 async def provide() -> Server:
-    """A RabbitMQ for the whole run, by the first way that works."""
+    """Return a RabbitMQ for the whole run, by the first way that works."""
     given = os.environ.get(ENVIRONMENT)
     if given:
-        return Given(url=given, management_url=os.environ.get(MANAGEMENT) or _usual_management(given))
+        return Given(url=given, management_url=os.environ.get(MANAGEMENT) or _default_management(given))
     return await provide_private(management=True)
 
 
 async def provide_private(*, management: bool = False) -> Private:
-    """A RabbitMQ of our own, by the first way that works."""
+    """Return a new RabbitMQ by the first way that works."""
     ways: list[Callable[[], Private]] = [
         lambda: HostRabbitmq(programs(), management=management),
         ContainerRabbitmq,
@@ -149,14 +149,14 @@ def _installed(management: bool) -> HostRabbitmq:
     return HostRabbitmq(programs(), management=management)
 
 
-def _usual_management(amqp_url: str) -> str:
-    """Where the management API is unless told otherwise: the same host and user, port 15672."""
+def _default_management(amqp_url: str) -> str:
+    """Return the default URL of the management API: the same host and user, port 15672."""
     parts = urlsplit(amqp_url)
     return f"http://{parts.username or 'guest'}:{parts.password or 'guest'}@{parts.hostname}:15672"
 
 
 def programs() -> Path:
-    """The folder of RabbitMQ's server programs on this host. Raises CannotProvide where there are none."""
+    """Return the folder of RabbitMQ's server programs on this host. Raises CannotProvide if there are none."""
     on_path = shutil.which("rabbitmq-server")
     for folder in [*_PROGRAMS, *([Path(on_path).resolve().parent] if on_path else [])]:
         if (folder / "rabbitmq-server").exists():
@@ -165,7 +165,7 @@ def programs() -> Path:
 
 
 def _account() -> child.UnixAccount:
-    """The packaged server's own user where this runs as root: its programs expect to be able to read what that user reads."""
+    """Return the user to run the broker as. Under root it is the package's user: the programs expect to read its files."""
     if os.getuid() != 0:
         return child.current_account()
     account = child.named_account("rabbitmq") or child.named_account("nobody")

@@ -1,4 +1,4 @@
-"""A virtual host of its own for each test, through a broker's management API: some 10 ms each."""
+"""A new virtual host for each test, created through a broker's management API in some 10 ms."""
 
 from secrets import token_hex
 from typing import Any
@@ -8,7 +8,7 @@ import aiohttp
 
 
 class VirtualHosts:
-    """Makes and removes virtual hosts through a broker's management API."""
+    """Creation and removal of virtual hosts through a broker's management API."""
 
     def __init__(self, amqp_url: str, management_url: str) -> None:
         parts = urlsplit(management_url)
@@ -18,7 +18,7 @@ class VirtualHosts:
         self._amqp = amqp_url
 
     async def make(self) -> str:
-        """The URL of a new, empty virtual host."""
+        """Create an empty virtual host and return its URL."""
         name = f"dashwright-test-{token_hex(6)}"
         await self._call("PUT", f"/vhosts/{name}", {})
         await self._call("PUT", f"/permissions/{name}/{quote(self._user)}", {"configure": ".*", "write": ".*", "read": ".*"})
@@ -28,12 +28,15 @@ class VirtualHosts:
         await self._call("DELETE", f"/vhosts{urlsplit(url).path}", None)
 
     async def load(self, definitions: dict[str, Any]) -> None:
-        """Import definitions, accounts included."""
+        """Import definitions, including accounts."""
         await self._call("POST", "/definitions", definitions)
 
     async def remove_account(self, name: str) -> None:
         await self._call("DELETE", f"/users/{name}", None)
 
     async def _call(self, method: str, path: str, body: dict[str, Any] | None) -> None:
-        async with aiohttp.ClientSession(headers=self._headers) as session, session.request(method, self._api + path, json=body) as answer:
-            answer.raise_for_status()
+        async with (
+            aiohttp.ClientSession(headers=self._headers) as session,
+            session.request(method, self._api + path, json=body) as response,
+        ):
+            response.raise_for_status()

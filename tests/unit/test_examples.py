@@ -1,4 +1,4 @@
-"""Properties are tried with the same examples each time."""
+"""Property tests use the same examples in each run."""
 
 import importlib.util
 import sys
@@ -11,10 +11,10 @@ from hypothesis.internal.conjecture.providers import HypothesisProvider
 from tests import examples
 
 
-def test_examples_are_the_same_whatever_is_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that comes between two runs of a property changes none of its examples, whatever constants it has."""
+def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that is imported between two runs of a property test does not change its examples, whatever its constants."""
     monkeypatch.setattr(HypothesisProvider, "_local_constants", HypothesisProvider._local_constants)  # restored for the other profile
-    examples.forget_the_product()
+    examples.fix_examples()
     before = _drawn()
     path = tmp_path / "strange.py"
     path.write_text(f"CONSTANTS = {[str(number) for number in range(1000, 1100)]}\n")

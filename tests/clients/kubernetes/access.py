@@ -1,4 +1,4 @@
-"""How the clients come in: a service account's token and a password, written down as a kubeconfig."""
+"""Credentials of the clients, as a kubeconfig: a service account's token, and a password."""
 
 import json
 import ssl
@@ -10,14 +10,14 @@ from tests.acceptance.client import FIRST_USER
 from tests.acceptance.processes import Service
 from tests.clients import gateway
 
+#: Contexts of the kubeconfig; the first is the current one.
 TOKEN, PASSWORD = "token", "password"
-"""The contexts of the kubeconfig; the first is the current one."""
 
 _CLUSTER: Final = "dashwright"
 
 
 async def prepare(service: Service, place: Path) -> dict[str, str]:
-    """Makes a service account with a token; answers the variables that name what the clients need."""
+    """Create a service account with a token; return the environment variables that the clients need."""
     certificate = place / "data" / "tls" / "certificate.pem"
     address = gateway.address(service)
     trusted = place / "certificate.pem"
@@ -31,10 +31,10 @@ async def prepare(service: Service, place: Path) -> dict[str, str]:
 async def _token(address: str, certificate: Path) -> str:
     trusting = aiohttp.TCPConnector(ssl=ssl.create_default_context(cafile=certificate))
     async with aiohttp.ClientSession(address, connector=trusting, headers={"Authorization": FIRST_USER}, raise_for_status=True) as session:
-        async with session.post("/api/serviceaccounts", json={"name": "clients", "role": "Admin"}) as answer:
-            number = (await answer.json())["id"]
-        async with session.post(f"/api/serviceaccounts/{number}/tokens", json={"name": "clients"}) as answer:
-            return str((await answer.json())["key"])
+        async with session.post("/api/serviceaccounts", json={"name": "clients", "role": "Admin"}) as response:
+            number = (await response.json())["id"]
+        async with session.post(f"/api/serviceaccounts/{number}/tokens", json={"name": "clients"}) as response:
+            return str((await response.json())["key"])
 
 
 def _kubeconfig(address: str, certificate: Path, token: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A program from Debian's archive, unpacked and not installed: what is installed on the machine stays as it is."""
+"""A program of Debian's archive, unpacked without being installed, so that the machine's packages do not change."""
 
 import hashlib
 import lzma
@@ -18,23 +18,23 @@ _SECONDS: Final = 120
 
 
 def candidate(package: str) -> str:
-    """The version that apt would install, or an empty text."""
-    told = _output("apt-cache", "policy", package)
-    found = re.search(r"^\s*Candidate: (\S+)$", told, re.MULTILINE)
+    """Return the version that apt would install, or an empty text."""
+    output = _output("apt-cache", "policy", package)
+    found = re.search(r"^\s*Candidate: (\S+)$", output, re.MULTILINE)
     return "" if found is None or found[1] == "(none)" else found[1]
 
 
 def from_apt(package: str, into: Path) -> None:
-    """Unpacks apt's candidate. Raises Missing."""
+    """Unpack apt's candidate. Raises Missing."""
     with tempfile.TemporaryDirectory() as folder:
         _run("apt-get", "download", "--quiet", package, folder=Path(folder))
         _unpack(next(Path(folder).glob("*.deb")), into)
 
 
 def from_pool(package: str, release: str, into: Path) -> None:
-    """Unpacks what another release than the machine's has, from the mirror that apt is set to.
+    """Unpack the package of another release than the machine's, from the configured mirror.
 
-    The archive's signature vouches for the index of packages, and that for the package. Raises Missing.
+    The archive's signature covers the index of packages, whose hashes cover the package. Raises Missing.
     """
     architecture = _output("dpkg", "--print-architecture").strip()
     index = f"main/binary-{architecture}/Packages.xz"
@@ -50,12 +50,12 @@ def from_pool(package: str, release: str, into: Path) -> None:
             deb.write_bytes(_checked(f"{mirror}/{name}", sha256))
             _unpack(deb, into)
             return
-    raise Missing(f"{package}: apt names no mirror of Debian's archive")
+    raise Missing(f"{package}: apt has no mirror of Debian's archive")
 
 
 def _mirrors() -> Iterator[str]:
-    told = _output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
-    sites = dict(line.rpartition(" ")[::2] for line in told.splitlines())
+    output = _output("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
+    sites = dict(line.rpartition(" ")[::2] for line in output.splitlines())
     return (uri.rstrip("/") for uri, release in sites.items() if uri.rstrip("/").endswith("/debian") and "/" not in release)
 
 
@@ -67,7 +67,7 @@ def _hash_in_release(release: str, index: str) -> str:
 
 
 def _entry(packages: str, package: str) -> tuple[str, str]:
-    """File name and SHA-256."""
+    """Return file name and SHA-256."""
     for paragraph in packages.split("\n\n"):
         if paragraph.startswith(f"Package: {package}\n"):
             fields = dict(line.partition(": ")[::2] for line in paragraph.splitlines() if not line.startswith(" "))

@@ -1,4 +1,4 @@
-"""Finds a ``kubectl`` that is new enough, or gets one."""
+"""Selection of a ``kubectl`` that is recent enough."""
 
 import json
 import os
@@ -16,16 +16,16 @@ OLDEST: Final = (1, 32)
 CHOSEN: Final = "DASHWRIGHT_TEST_KUBECTL"
 
 _RELEASE: Final = "trixie"
+#: Suffix of the version of a wrapper that runs another kubectl for each server, which fails for the gateway.
 _DISPATCHER: Final = "-dispatcher"
-"""Ends the version of a wrapper that runs another kubectl for each server, and knows ours as little as any."""
 
 
 def program() -> Path:
-    """The one that ``DASHWRIGHT_TEST_KUBECTL`` names, or one on the path, or an earlier download, or Debian's. Raises Missing."""
+    """Return the kubectl of ``DASHWRIGHT_TEST_KUBECTL``, of the path, of an earlier download, or of Debian. Raises Missing."""
     if chosen := os.environ.get(CHOSEN):
         if _is_usable(Path(chosen)):
             return Path(chosen)
-        raise Missing(f"{CHOSEN}={chosen} is no kubectl of version {_named(OLDEST)} or newer")
+        raise Missing(f"{CHOSEN}={chosen} is not a kubectl of version {_named(OLDEST)} or newer")
     found = shutil.which("kubectl")
     if found and _is_usable(Path(found)):
         return Path(found)
@@ -46,14 +46,14 @@ def program() -> Path:
 def _is_usable(path: Path) -> bool:
     try:
         done = subprocess.run([path, "version", "--client", "--output=json"], check=False, capture_output=True, text=True, timeout=60)
-        told = json.loads(done.stdout)["clientVersion"]["gitVersion"].removeprefix("v")
+        version = json.loads(done.stdout)["clientVersion"]["gitVersion"].removeprefix("v")
     except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired):
         return False
-    return not told.endswith(_DISPATCHER) and _version(told) >= OLDEST
+    return not version.endswith(_DISPATCHER) and _version(version) >= OLDEST
 
 
 def _version(text: str) -> tuple[int, ...]:
-    """Major and minor of a Kubernetes version; nothing for what is none, as for packages that count otherwise."""
+    """Return major and minor of a Kubernetes version, or an empty tuple for another form."""
     found = re.match(r"(1)\.(\d+)\.", text)
     return () if found is None else (int(found[1]), int(found[2]))
 

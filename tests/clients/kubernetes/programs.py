@@ -1,4 +1,4 @@
-"""Runs the cases of Kubernetes' clients against one gateway that speaks TLS: they send credentials over nothing else."""
+"""Runs of the cases of Kubernetes clients against one gateway with TLS, without which they send no credentials."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
@@ -12,19 +12,19 @@ from tests.clients.kubernetes import access, kubectl
 LOCK: Final = "kubernetes-clients"
 KUBECTL: Final = "kubectl"
 
+#: Clients and the files of their cases in the folder ``cases``.
 GROUPS: Final[Mapping[str, str]] = {
     KUBECTL: "kubectl_cases.py",
     "kubernetes": "kubernetes_cases.py",
     "kr8s": "kr8s_cases.py",
     "lightkube": "lightkube_cases.py",
 }
-"""Each client and the file of its cases, in the folder ``cases``."""
 
 _CASES: Final = Path(__file__).parent / "cases"
 
 
 async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
-    """Runs the groups one after another. Raises Missing."""
+    """Run the groups in sequence. Raises Missing."""
     python = environment.python(LOCK)
     program = kubectl.program() if KUBECTL in groups else None
     place = folder / "kubernetes"

@@ -1,6 +1,6 @@
-"""The suite's server, as its fixture ``docker_services`` promises one: not a container that it starts, but the gateway under test.
+"""Replacement of the suite's fixture ``docker_services``: the gateway under test instead of a container.
 
-Loaded by the suite's own pytest (``-p grafana_target``), in the suite's environment. ``DASHWRIGHT_TEST_TARGET`` is host:port.
+The suite's pytest loads it (``-p grafana_target``) in the suite's environment. ``DASHWRIGHT_TEST_TARGET`` is host:port.
 """
 
 import os
@@ -14,17 +14,17 @@ class Target:
     docker_ip = _HOST
 
     def start(self, *_services: str) -> None:
-        """It runs already."""
+        """Do nothing: the gateway is running."""
 
     def wait_for_service(self, _service: str, _port: int) -> int:
         return int(_PORT)
 
     def port_for(self, _service: str, port: int) -> int:
-        """Of data sources, which are not there: no test asks them but those that are expected to fail."""
+        """Return the port of a data source. None exists, and tests that use one are expected to fail."""
         return port
 
     def wait_until_responsive(self, **_how: object) -> None:
-        """Nothing to wait for."""
+        """Do nothing: the gateway is running."""
 
 
 @pytest.fixture(scope="session")

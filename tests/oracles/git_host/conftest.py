@@ -1,4 +1,4 @@
-"""A gateway that deliveries come to."""
+"""A gateway that receives deliveries."""
 
 from tests.contract.api.conftest import _light_passwords, _password_hash, api, broker, start_api
 

@@ -1,4 +1,4 @@
-"""The official description of the REST API, cut to the calls that are used."""
+"""The official description of the REST API, cut to the calls that the product uses."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,11 +8,11 @@ import jsonschema_rs
 import orjson
 
 _SCHEMAS = "#/components/schemas/"
+#: Keywords of a schema that restrict values. ``properties`` is handled separately: its keys are names.
 _APPLIED = (
     *("type", "format", "enum", "items", "required", "additionalProperties", "allOf", "anyOf", "oneOf", "not"),
     *("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "pattern"),
 )
-"""Words of a schema that say what is allowed. ``properties`` has names of its own below it."""
 
 _REPOSITORY = "/repos/{owner}/{repo}"
 
@@ -33,28 +33,29 @@ USED = frozenset(
 
 
 class Description:
-    """Judges requests and answers by the description. ``seen`` are the operations that were asked for."""
+    """A check of requests and responses against the description."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
         self._operations = {(method, template): document["paths"][template][method.lower()] for method, template in USED}
         self._definitions = self._reached()
         self._validators: dict[bytes, jsonschema_rs.Draft202012Validator] = {}
+        #: Operations that were requested.
         self.seen: set[tuple[str, str]] = set()
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
-        """What the description does not allow about a request; None where it does. Properties that it does not name are none of it."""
+        """Return what the description does not allow about a request, or None. Properties that it does not name are not allowed."""
         found = self._operation(method, path)
         if found is None:
-            return f"{method} {path} is no call that is described"
+            return f"{method} {path} is not in the description"
         template, operation = found
         self.seen.add((method, template))
         return self._fault_of_parameters(operation, path, template, query) or self._fault_of_body(operation, body)
 
     def check_response(self, method: str, path: str, status: int, body: Any) -> None:
-        """Raises AssertionError for an answer that is not as described."""
+        """Raise AssertionError for a response that differs from the description."""
         found = self._operation(method, path)
-        assert found is not None, f"{method} {path} is no call that is described"
+        assert found is not None, f"{method} {path} is not in the description"
         answer = self._whole(found[1]["responses"][str(status)])
         if "content" not in answer:
             assert body is None, f"{method} {path} answers {status} without a body"
@@ -87,7 +88,7 @@ class Description:
         return None
 
     def _reached(self) -> dict[str, Any]:
-        """The schemas that the calls which are used lead to."""
+        """Return the schemas that the used calls refer to."""
         schemas, found = self._document["components"]["schemas"], dict[str, Any]()
         responses = [self._whole(answer) for operation in self._operations.values() for answer in operation["responses"].values()]
         waiting = [*_named([list(self._operations.values()), responses])]
@@ -115,12 +116,12 @@ class Description:
 
 
 def _named(described: Any) -> list[str]:
-    """The schemas that a piece of the description refers to."""
+    """Return the names of the schemas that a part of the description refers to."""
     return re.findall(rf'"{_SCHEMAS}([^"]+)"', orjson.dumps(described).decode())
 
 
 def _schema(described: Any) -> Any:
-    """A schema of OpenAPI 3.0 as JSON Schema: its null is a word beside the type."""
+    """Convert a schema of OpenAPI 3.0 to JSON Schema, which has no ``nullable``."""
     if isinstance(described, list):
         return [_schema(item) for item in described]
     if not isinstance(described, dict):
@@ -134,7 +135,7 @@ def _schema(described: Any) -> Any:
 
 
 def _closed(schema: Any) -> Any:
-    """The same without room for properties that it does not name."""
+    """Return the schema without permission for further properties."""
     if not isinstance(schema, dict):
         return schema
     inner: dict[str, Any] = {key: [_closed(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}

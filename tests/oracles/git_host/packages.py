@@ -1,4 +1,4 @@
-"""Packages of the npm registry: downloaded once, kept outside the repository, checked against their hashes at each use."""
+"""Packages of the npm registry: downloaded once, kept outside the repository, and verified by their hashes at each use."""
 
 import base64
 import hashlib
@@ -12,11 +12,11 @@ import orjson
 
 
 class Missing(Exception):
-    """The package is not there and cannot be had; the message says what is needed."""
+    """A package that is not available; the message says what is needed."""
 
 
 def package(name: str, version: str, integrity: str, member: str) -> Any:
-    """The JSON of one file of a package, which is downloaded once and kept outside the repository. Raises Missing."""
+    """Return the JSON of one file of a package, which is downloaded once. Raises Missing."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "oracles"
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"

@@ -1,4 +1,4 @@
-"""Deliveries as the host's own people collected them: each is understood, and asks for what its event says."""
+"""Example deliveries collected by the host's vendor: each is understood and leads to the job of its event."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ _INTEGRITY = "sha512-De6U3XB6O3DtCa7bKgCMzTHdeopqqZ6SNivMYJnK65ierKL1AnNIA0tkRYC
 
 @pytest.fixture(scope="module")
 def deliveries() -> dict[str, list[Any]]:
-    """By their events."""
+    """Return the deliveries by event."""
     collected = package("@octokit/webhooks-examples", "7.6.1", _INTEGRITY, "api.github.com/index.json")
     return {event["name"]: event["examples"] for event in collected}
 
 
 def _decided(event: str, payload: Any) -> tuple[int, str | None]:
-    """For the repository that it is of, whose branch is the host's own."""
-    full_name = payload.get("repository", {}).get("full_name", "nobody/nothing")
+    """Return the decision for the repository of a delivery, whose branch is the default branch."""
+    full_name = payload.get("repository", {}).get("full_name", "missing/missing")
     githost = GitHostRepositoryConfig(url=f"https://git.example.org/{full_name}")
     sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
@@ -33,7 +33,7 @@ def _decided(event: str, payload: Any) -> tuple[int, str | None]:
 
 
 def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
-    """Pings are answered, pushes to the branch stored, pull requests looked at where their commits changed; nothing fails."""
+    """Pings are accepted, pushes to the branch synced, and pull requests checked if their commits changed."""
     assert [_decided("ping", payload) for payload in deliveries["ping"]] == [(200, None)] * 4
     for payload in deliveries["push"]:
         is_own = payload["ref"] == "refs/heads/master"
@@ -43,21 +43,21 @@ def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
         assert _decided("pull_request", payload) == ((202, "pr") if is_new else (200, None)), payload["action"]
 
 
-def test_events_that_are_not_asked_for_are_told_so(deliveries: dict[str, list[Any]]) -> None:
-    """Whatever they hold."""
+def test_other_events_are_not_implemented(deliveries: dict[str, list[Any]]) -> None:
+    """Events that no hook subscribes to get 501, whatever they contain."""
     others = {event: payloads for event, payloads in deliveries.items() if event not in ("ping", "push", "pull_request")}
     assert others
     assert {_decided(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}
 
 
-async def test_every_delivery_is_answered_as_it_is_decided(api: Api, deliveries: dict[str, list[Any]]) -> None:
-    """Over HTTP, signed, with nothing between the host and the queue left out."""
+async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[str, list[Any]]) -> None:
+    """Each signed delivery over HTTP gets the status and the job that were decided for it."""
     known: dict[str, str] = {}
     for event, payloads in deliveries.items():
         for number, payload in enumerate(payloads):
-            full_name = payload.get("repository", {}).get("full_name", "nobody/nothing")
+            full_name = payload.get("repository", {}).get("full_name", "missing/missing")
             if full_name not in known:
                 known[full_name] = f"boards-{len(known)}"
                 await hooked(api, known[full_name], full_name, branch="")
-            status, told = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{number}")
-            assert (status, told.get("job", {}).get("action")) == _decided(event, payload), (event, number, told)
+            status, body = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{number}")
+            assert (status, body.get("job", {}).get("action")) == _decided(event, payload), (event, number, body)

@@ -1,4 +1,4 @@
-"""The client of git hosts, and the host that the tests ask, beside the official description of the API."""
+"""The client of git hosts and the test host, checked against the official description of the API."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -30,7 +30,7 @@ def description() -> Description:
 
 
 async def test_every_call_is_as_described(tmp_path: Path, description: Description) -> None:
-    """What our client asks is allowed, and what the test host answers is what is promised; no call is left out."""
+    """Every request of the client is allowed, and every response of the test host is as described; all calls are covered."""
     async with asking(tmp_path, description) as asked:
         host, repository = asked.host, asked.repository
         await host.pull_request(repository, asked.number)
@@ -48,8 +48,8 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
     assert description.seen == USED
 
 
-async def test_what_is_not_described_is_refused(tmp_path: Path, description: Description) -> None:
-    """By the test host: neither another path, parameter, property nor value gets through."""
+async def test_an_undescribed_request_is_refused(tmp_path: Path, description: Description) -> None:
+    """The test host refuses unknown paths, parameters, properties and values."""
     async with asking(tmp_path, description) as asked:
         for method, path, query, body in (
             ("GET", "/repos/team/boards/nothing", {}, None),

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes itself and a gateway, which asks it: everything over sockets, the broker in memory."""
+"""A real Prometheus that scrapes itself and a gateway, which queries it: all over sockets, except for a broker in memory."""
 
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -26,36 +26,34 @@ CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 
 @dataclass
 class Oracle:
-    """``start`` and ``end``, in Unix seconds, lie around samples of both jobs.
-
-    The gateway has the data sources ``prom`` and ``store``, a PostgreSQL whose table ``weight`` has a weight for each job.
-    """
+    """A Prometheus and a gateway with the data sources ``prom`` and ``store``, a PostgreSQL with a weight for each job."""
 
     session: aiohttp.ClientSession
     gateway: str
     server: str
+    #: Unix seconds; samples of both jobs lie between ``start`` and ``end``.
     start: int
     end: int
 
-    async def says(self, path: str, **parameters: Any) -> Mapping[str, Any]:
-        """The data of Prometheus' own answer."""
-        async with self.session.get(f"{self.server}/api/v1/{path}", params=parameters) as answer:
-            document = await answer.json()
+    async def prometheus_data(self, path: str, **parameters: Any) -> Mapping[str, Any]:
+        """Return the data of Prometheus' own response."""
+        async with self.session.get(f"{self.server}/api/v1/{path}", params=parameters) as response:
+            document = await response.json()
             assert document["status"] == "success", document
             data: Mapping[str, Any] = document["data"]
             return data
 
-    async def ask(self, *queries: dict[str, Any], explain: bool = False) -> tuple[int, Any]:
-        """The gateway's answer over the same time."""
+    async def query_gateway(self, *queries: dict[str, Any], explain: bool = False) -> tuple[int, Any]:
+        """Return status and body of the gateway's response for the same time range."""
         body = {"from": self.start * 1000, "to": self.end * 1000, "queries": queries}
         path = f"{self.gateway}/api/ds/query" + ("?explain=true" if explain else "")
-        async with self.session.post(path, json=body, headers=CREDENTIALS) as answer:
-            return answer.status, await answer.json()
+        async with self.session.post(path, json=body, headers=CREDENTIALS) as response:
+            return response.status, await response.json()
 
 
 @asynccontextmanager
 async def _reader(database: Database) -> AsyncIterator[str]:
-    """The name and password of a role that may read the weights."""
+    """Create a role that may read the weights; yield its name, which is also its password."""
     role = f"reader_{token_hex(4)}"
     async with database.connection() as connection:
         await connection.execute(f"create role {role} login password '{role}'")
@@ -105,14 +103,14 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
                 "secureJsonData": {"password": reader},
             },
         ):
-            async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as answer:
-                assert answer.status == 200, await answer.text()
+            async with session.post(f"{address}/api/datasources", json=record, headers=CREDENTIALS) as response:
+                assert response.status == 200, await response.text()
         end = int(time.time())
         made = Oracle(session, address, server.url, end - 60, end)
 
         async def scraped() -> bool:
             made.end = int(time.time())
-            seen = await made.says("query", query="count_over_time(up[1m]) > 2", time=made.end)
+            seen = await made.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=made.end)
             return len(seen["result"]) == 2
 
         await until(scraped, seconds=60)

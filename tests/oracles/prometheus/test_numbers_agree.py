@@ -1,4 +1,4 @@
-"""What the gateway answers of a Prometheus is what that Prometheus answers itself."""
+"""The gateway returns the same numbers for a Prometheus query as that Prometheus."""
 
 from typing import Any
 
@@ -26,8 +26,8 @@ def labels(pairs: dict[str, str] | None) -> Labels:
     return tuple(sorted((pairs or {}).items()))
 
 
-def shown(result: Any) -> dict[Labels, list[tuple[int, float]]]:
-    """The series of a refId as the gateway answers them: epoch milliseconds and values."""
+def gateway_series(result: Any) -> dict[Labels, list[tuple[int, float]]]:
+    """Return the series of a refId in the gateway's response: epoch milliseconds and values."""
     assert "error" not in result, result
     series = {}
     for frame in result["frames"]:
@@ -36,8 +36,8 @@ def shown(result: Any) -> dict[Labels, list[tuple[int, float]]]:
     return series
 
 
-def told(data: Any) -> dict[Labels, list[tuple[int, float]]]:
-    """The same of an answer of Prometheus."""
+def prometheus_series(data: Any) -> dict[Labels, list[tuple[int, float]]]:
+    """Return the series of a response of Prometheus: epoch milliseconds and values."""
     return {
         labels(item["metric"]): [(round(time * 1000), float(value)) for time, value in item.get("values", [item.get("value")])]
         for item in data["result"]
@@ -54,30 +54,32 @@ RANGES = {
 
 
 async def test_a_range_has_the_same_series_and_points(oracle: Oracle) -> None:
-    """Labels, times and values, to the last digit."""
-    status, body = await oracle.ask(*(query(ref_id, expr) for ref_id, expr in RANGES.items()))
+    """A range query returns the same labels, times and values, to the last digit."""
+    status, body = await oracle.query_gateway(*(query(ref_id, expr) for ref_id, expr in RANGES.items()))
     assert status == 200, body
     for ref_id, expr in RANGES.items():
-        expected = told(await oracle.says("query_range", query=expr, start=oracle.start, end=oracle.end, step=1))
+        expected = prometheus_series(await oracle.prometheus_data("query_range", query=expr, start=oracle.start, end=oracle.end, step=1))
         assert expected, expr
-        assert shown(body["results"][ref_id]) == expected, expr
+        assert gateway_series(body["results"][ref_id]) == expected, expr
 
 
 async def test_an_instant_query_has_the_same_numbers(oracle: Oracle) -> None:
-    """Vectors become numbers, a scalar one number, and what is refused is refused in the server's words."""
-    status, body = await oracle.ask(
+    """An instant query returns the same numbers, and an error with the server's message."""
+    status, body = await oracle.query_gateway(
         query("A", "scrape_samples_scraped", instant=True), query("B", "scalar(vector(0.1))", instant=True), query("C", "up{", instant=True)
     )
     assert status == 400
     results = body["results"]
-    assert shown(results["A"]) == told(await oracle.says("query", query="scrape_samples_scraped", time=oracle.end))
-    assert shown(results["B"]) == {(): [(oracle.end * 1000, 0.1)]}
+    assert gateway_series(results["A"]) == prometheus_series(
+        await oracle.prometheus_data("query", query="scrape_samples_scraped", time=oracle.end)
+    )
+    assert gateway_series(results["B"]) == {(): [(oracle.end * 1000, 0.1)]}
     assert results["C"]["status"] == 400
     assert "bad_data" in results["C"]["error"]
 
 
 async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None:
-    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold: each number is what the server's own answer comes to."""
+    """Prometheus, PostgreSQL, testdata, math, reduce, sql and threshold in one request compute the expected numbers."""
     samples = "sum by (job) (scrape_samples_scraped)"
     pulse = {
         "refId": "T",
@@ -88,7 +90,7 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
         "pulseWave": {"timeStep": 1, "onCount": 1, "onValue": 10, "offCount": 0, "offValue": 0},
     }
     above = [{"evaluator": {"type": "gt", "params": [100]}}]
-    status, body = await oracle.ask(
+    status, body = await oracle.query_gateway(
         query("A", samples, hide=True),
         pulse,
         {"refId": "M", "type": "math", "expression": "$A * 2 + $T"},
@@ -100,15 +102,15 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
         explain=True,
     )
     assert status == 200, body
-    data = await oracle.says("query_range", query=samples, start=oracle.start, end=oracle.end, step=1)
+    data = await oracle.prometheus_data("query_range", query=samples, start=oracle.start, end=oracle.end, step=1)
     # The pulse ends before the last instant of the range.
-    points = [(time, value * 2 + 10) for time, value in told(data)[GATEWAY] if time < oracle.end * 1000]
+    points = [(time, value * 2 + 10) for time, value in prometheus_series(data)[GATEWAY] if time < oracle.end * 1000]
     greatest = max(value for _, value in points)
     results = body["results"]
-    assert shown(results["M"]) == {GATEWAY: points}
+    assert gateway_series(results["M"]) == {GATEWAY: points}
     assert results["R"]["frames"][0]["data"]["values"] == [[greatest]]
     assert results["H"]["frames"][0]["data"]["values"] == [[float(greatest > 100)]]
-    most = {job: max(value for _, value in told(data)[(("job", job),)]) for job in WEIGHTS}
+    most = {job: max(value for _, value in prometheus_series(data)[(("job", job),)]) for job in WEIGHTS}
     jobs = sorted(WEIGHTS)
     assert results["S"]["frames"][0]["data"]["values"] == [jobs, [most[job] * WEIGHTS[job] for job in jobs]]
     fired = {frame["schema"]["fields"][-1]["labels"]["job"]: frame["data"]["values"] for frame in results["N"]["frames"]}

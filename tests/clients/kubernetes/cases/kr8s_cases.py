@@ -1,4 +1,4 @@
-"""kr8s: bearer tokens only, paths with a trailing slash, merge patches."""
+"""Cases of kr8s, which uses bearer tokens, paths with a trailing slash, and merge patches."""
 
 import asyncio
 from typing import Any
@@ -20,7 +20,7 @@ async def made(api: Any, name: str, **labels: str) -> Any:
 
 
 async def test_life() -> None:
-    """Made, read, patched, labelled, deleted, and seen to be gone."""
+    """An object is created, read, patched, labelled and deleted."""
     api = await kr8s.asyncio.api()
     dashboard = await made(api, "kr8s-life")
     assert await dashboard.exists()
@@ -34,7 +34,7 @@ async def test_life() -> None:
 
 
 async def test_json_patch() -> None:
-    """Operations as well as trees."""
+    """A JSON patch changes an object like a merge patch."""
     api = await kr8s.asyncio.api()
     dashboard = await made(api, "kr8s-patch")
     await dashboard.patch([{"op": "replace", "path": "/spec/title", "value": "Two"}], type="json")
@@ -44,7 +44,7 @@ async def test_json_patch() -> None:
 
 
 async def test_lists() -> None:
-    """By kind, by labels, in pages of a hundred."""
+    """Objects are listed by kind, by labels, and in pages of a hundred."""
     api = await kr8s.asyncio.api()
     dashboards = [await made(api, f"kr8s-{at}", case="kr8s-lists") for at in range(3)]
     found = [each.name async for each in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
@@ -54,7 +54,7 @@ async def test_lists() -> None:
 
 
 async def test_watch_and_wait() -> None:
-    """A watch of one object, and waiting for a field."""
+    """One object is watched, and waited for by a field."""
     api = await kr8s.asyncio.api()
     dashboard = await made(api, "kr8s-watch")
     waiting = asyncio.create_task(dashboard.wait("jsonpath='{.spec.title}'=Two", timeout=20))
@@ -66,6 +66,6 @@ async def test_watch_and_wait() -> None:
 
 
 async def test_version() -> None:
-    """The version of the server. Its kinds have to be named: kr8s lists them only where there is Kubernetes' core group."""
+    """The version is readable. kr8s lists kinds only if Kubernetes' core group exists, so they are named here."""
     api = await kr8s.asyncio.api()
     assert (await api.version())["gitVersion"]

@@ -1,4 +1,4 @@
-"""A day's work with kubectl. What it asked is read from its own log, what was answered from what it prints."""
+"""Daily work with kubectl, judged by the requests in its log and by its output."""
 
 import json
 import os
@@ -29,17 +29,17 @@ class Request:
 
 
 @dataclass
-class Ran:
+class Run:
     status: int
     out: str
     err: str
     requests: list[Request]
 
-    def asked(self, *wanted: str) -> None:
-        """Each of the texts begins a request, in this order; others may come between."""
-        told = iter(self.calls)
+    def check_requests(self, *wanted: str) -> None:
+        """Check that the texts begin requests in this order; other requests may come between them."""
+        calls = iter(self.calls)
         for text in wanted:
-            assert any(line.startswith(text) for line in told), f"{text} was not asked, or not then: {self.calls}"
+            assert any(line.startswith(text) for line in calls), f"{text} was not requested in this order: {self.calls}"
 
     @property
     def calls(self) -> list[str]:
@@ -58,25 +58,25 @@ class Kubectl:
     def command(self, *arguments: str) -> list[str]:
         return [PROGRAM, f"--cache-dir={self.folder / 'cache'}", *arguments]
 
-    def __call__(self, *arguments: str, sent: Any = None, status: int | None = 0) -> Ran:
-        """Runs it; ``sent`` goes to its standard input, as JSON where it is no text. It must end with the status, unless None."""
+    def __call__(self, *arguments: str, sent: Any = None, status: int | None = 0) -> Run:
+        """Run kubectl with ``sent`` on standard input, as JSON unless it is text, and check the exit status if one is given."""
         text = sent if isinstance(sent, str) else json.dumps(sent) if sent is not None else ""
         done = subprocess.run(
             self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
         )
-        ran = Ran(done.returncode, done.stdout, _plain(done.stderr), list(_requests(done.stderr)))
-        told = f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{ran.calls}"
-        assert status in (None, ran.status), told
+        ran = Run(done.returncode, done.stdout, _plain(done.stderr), list(_requests(done.stderr)))
+        report = f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{ran.calls}"
+        assert status in (None, ran.status), report
         return ran
 
 
-def _plain(said: str) -> str:
-    return "\n".join(line for line in said.splitlines() if not re.match(r"[IWE]\d{4} |\s|>", line))
+def _plain(log: str) -> str:
+    return "\n".join(line for line in log.splitlines() if not re.match(r"[IWE]\d{4} |\s|>", line))
 
 
-def _requests(said: str) -> Iterator[Request]:
+def _requests(log: str) -> Iterator[Request]:
     found: Request | None = None
-    for line in said.splitlines():
+    for line in log.splitlines():
         if call := _CALL.search(line):
             if found:
                 yield found
@@ -94,7 +94,7 @@ def kubectl(tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
 
 @pytest.fixture
 def name(request: pytest.FixtureRequest) -> str:
-    """Of an object that the case has for itself."""
+    """Return the name of an object for this case alone."""
     return re.sub("[^a-z0-9]+", "-", str(request.node.name).removeprefix("test_"))[:36].strip("-")
 
 
@@ -105,16 +105,16 @@ def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = 
 
 @pytest.fixture
 def made(kubectl: Kubectl, name: str) -> Iterator[str]:
-    """The name of a dashboard that is there."""
+    """Create a dashboard and return its name."""
     kubectl("create", "-f", "-", sent=dashboard(name))
     yield name
     kubectl("delete", "dashboard", name, "--ignore-not-found")
 
 
 def test_api_resources(kubectl: Kubectl) -> None:
-    """Discovery in two calls tells all kinds with short names and verbs."""
+    """Discovery takes two requests and returns all kinds with short names and verbs."""
     ran = kubectl("api-resources", "--output=wide")
-    ran.asked("GET /api", "GET /apis")
+    ran.check_requests("GET /api", "GET /apis")
     assert len(ran.requests) == 2
     rows = {line.split()[0]: line for line in ran.out.splitlines()}
     assert {"dashboards", "librarypanels", "folders", "repositories", "jobs"} <= set(rows)
@@ -129,15 +129,15 @@ def test_api_versions(kubectl: Kubectl) -> None:
 
 
 def test_version(kubectl: Kubectl) -> None:
-    """The server tells a version that kubectl can read."""
+    """The server reports a version that kubectl can parse."""
     assert kubectl("version", "--output=json").json["serverVersion"]["gitVersion"]
 
 
 @pytest.mark.parametrize("path", ["dashboard", "dashboard.spec", "folder.spec.title", "librarypanels.spec", "repository.spec"])
 def test_explain(kubectl: Kubectl, path: str) -> None:
-    """The OpenAPI document tells each kind and its fields."""
+    """The OpenAPI document describes each kind and its fields."""
     ran = kubectl("explain", path)
-    ran.asked("GET /openapi/v3", "GET /openapi/v3/apis/")
+    ran.check_requests("GET /openapi/v3", "GET /openapi/v3/apis/")
     assert "KIND:" in ran.out
     assert "<unknown>" not in ran.out
 
@@ -145,7 +145,7 @@ def test_explain(kubectl: Kubectl, path: str) -> None:
 def test_get_table(kubectl: Kubectl, made: str) -> None:
     """A list is a table with the columns of the kind."""
     ran = kubectl("get", "dashboards")
-    ran.asked(f"GET {ITEMS}?limit=500")
+    ran.check_requests(f"GET {ITEMS}?limit=500")
     assert "as=Table" in ran.requests[-1].headers["Accept"]
     head, *rows = ran.out.splitlines()
     assert head.split()[:2] == ["NAME", "TITLE"]
@@ -154,31 +154,31 @@ def test_get_table(kubectl: Kubectl, made: str) -> None:
 
 @pytest.mark.parametrize("what", ["dash", "dashboard", "dashboards.dashboard.grafana.app", "dashboards.v0alpha1.dashboard.grafana.app"])
 def test_names_of_a_kind(kubectl: Kubectl, made: str, what: str) -> None:
-    """Short name, singular, and group and version with the plural lead to the same object."""
+    """Short name, singular, and plural with group and version identify the same object."""
     assert kubectl("get", what, made, "--output=name").out.strip() == f"dashboard.{GROUP}/{made}"
 
 
 def test_get_by_category(kubectl: Kubectl, made: str) -> None:
-    """One word lists all kinds of the category."""
+    """A category lists all its kinds."""
     assert f"dashboard.{GROUP}/{made}" in kubectl("get", "grafana", "--output=name").out
 
 
 @pytest.mark.parametrize("form", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
 def test_get_one(kubectl: Kubectl, made: str, form: str) -> None:
-    """One object in every form of output."""
+    """One object is printed in every output format."""
     ran = kubectl("get", "dashboard", made, "--output", form)
-    ran.asked(f"GET {ITEMS}/{made}")
+    ran.check_requests(f"GET {ITEMS}/{made}")
     assert (made if form == "name" else "One") in ran.out
 
 
-def test_get_what_is_missing(kubectl: Kubectl) -> None:
-    """The server's words are kubectl's."""
+def test_get_an_unknown_object(kubectl: Kubectl) -> None:
+    """kubectl prints the server's message."""
     ran = kubectl("get", "dashboard", "nowhere", status=1)
     assert ran.err.strip().endswith(f'Error from server (NotFound): dashboards.{GROUP} "nowhere" not found')
 
 
 def test_selectors(kubectl: Kubectl, name: str) -> None:
-    """Lists by labels and by name."""
+    """Objects are listed by labels and by name."""
     for at, team in enumerate(("a", "b", "c")):
         kubectl("create", "-f", "-", sent=dashboard(f"{name}-{at}", labels={"team": team, "case": name}))
     listed = {
@@ -195,7 +195,7 @@ def test_selectors(kubectl: Kubectl, name: str) -> None:
 
 
 def test_chunks(kubectl: Kubectl, name: str) -> None:
-    """A list in pages is the whole list."""
+    """A list in pages is complete."""
     items = [dashboard(f"{name}-{at}", labels={"case": name}) for at in range(5)]
     kubectl("create", "-f", "-", sent={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
     ran = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
@@ -205,7 +205,7 @@ def test_chunks(kubectl: Kubectl, name: str) -> None:
 
 
 def test_watch(kubectl: Kubectl, made: str) -> None:
-    """A watch shows the object, and each change as it comes, as rows of the table."""
+    """A watch prints the object, then each change, as rows of the table."""
     command = kubectl.command("get", "dashboards", "--field-selector", f"metadata.name={made}", "--watch", "--output-watch-events")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watching:
         assert watching.stdout is not None
@@ -219,9 +219,9 @@ def test_watch(kubectl: Kubectl, made: str) -> None:
 
 
 def test_create(kubectl: Kubectl, name: str) -> None:
-    """Made once, refused twice."""
+    """A second creation of the same object is refused."""
     ran = kubectl("create", "-f", "-", sent=dashboard(name))
-    ran.asked(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
+    ran.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
     assert ran.out.strip() == f"dashboard.{GROUP}/{name} created"
     again = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
     assert f'dashboards.{GROUP} "{name}" already exists' in again.err
@@ -229,7 +229,7 @@ def test_create(kubectl: Kubectl, name: str) -> None:
 
 
 def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
-    """The server finds the name."""
+    """The server generates the name."""
     wanted = dashboard("x")
     wanted["metadata"] = {"generateName": "generated-"}
     told = kubectl("create", "-f", "-", "--output=name", sent=wanted).out.strip()
@@ -239,7 +239,7 @@ def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
 
 @pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)
 def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
-    """The server tries and keeps nothing."""
+    """The server validates a request and stores nothing."""
     ran = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
     assert any("dryRun=All" in request.path for request in ran.requests)
     assert "(server dry run)" in ran.out
@@ -247,18 +247,20 @@ def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
 
 
 def test_strict_validation(kubectl: Kubectl, name: str) -> None:
-    """An unknown field is refused, told of, or ignored, as asked."""
+    """An unknown field is refused, warned about, or ignored, as requested."""
     wanted = dashboard(name) | {"speck": {}}
     assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=wanted, status=1).err
     assert 'unknown field "speck"' in kubectl("create", "-f", "-", "--validate=warn", "--dry-run=server", sent=wanted).err
     ignored = kubectl("create", "-f", "-", "--validate=false", "--dry-run=server", sent=wanted)
-    ignored.asked(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
+    ignored.check_requests(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
 
 
 def test_apply(kubectl: Kubectl, name: str) -> None:
-    """By the client: made, left alone, changed; what is left out goes, what others set stays."""
+    """A client-side apply creates, keeps and changes an object; it deletes omitted fields and keeps those of other clients."""
     first = kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
-    first.asked("GET /openapi/v3", f"GET {ITEMS}/{name}", f"POST {ITEMS}?fieldManager=kubectl-client-side-apply&fieldValidation=Strict")
+    first.check_requests(
+        "GET /openapi/v3", f"GET {ITEMS}/{name}", f"POST {ITEMS}?fieldManager=kubectl-client-side-apply&fieldValidation=Strict"
+    )
     assert first.out.strip() == f"dashboard.{GROUP}/{name} created"
     version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
     assert kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m")).out.strip().endswith("unchanged")
@@ -273,7 +275,7 @@ def test_apply(kubectl: Kubectl, name: str) -> None:
 
 
 def test_apply_of_what_was_read(kubectl: Kubectl, made: str) -> None:
-    """What get prints as YAML can be applied."""
+    """The YAML that ``get`` prints can be applied."""
     text = kubectl("get", "dashboard", made, "--output=yaml").out
     changed = text.replace("title: One", "title: Two")
     assert changed != text
@@ -282,10 +284,10 @@ def test_apply_of_what_was_read(kubectl: Kubectl, made: str) -> None:
 
 
 def test_server_side_apply(kubectl: Kubectl, name: str) -> None:
-    """By the server: made, left alone, changed; a field left out goes."""
+    """A server-side apply creates, keeps and changes an object, and deletes omitted fields."""
     apply = ("apply", "--server-side", "-f", "-")
     first = kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
-    first.asked(f"PATCH {ITEMS}/{name}?fieldManager=kubectl&fieldValidation=Strict&force=false")
+    first.check_requests(f"PATCH {ITEMS}/{name}?fieldManager=kubectl&fieldValidation=Strict&force=false")
     assert first.requests[-1].headers["Content-Type"] == "application/apply-patch+yaml"
     version = kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"]
     kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
@@ -296,7 +298,7 @@ def test_server_side_apply(kubectl: Kubectl, name: str) -> None:
 
 
 def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
-    """What another manager owns is refused by name and field, and taken with force."""
+    """Fields of another manager are refused by name, and changed with force."""
     apply = ("apply", "--server-side", "-f", "-", "--field-manager")
     kubectl(*apply, "first", sent=dashboard(name, "One"))
     refused = kubectl(*apply, "second", sent=dashboard(name, "Two"), status=1)
@@ -310,7 +312,7 @@ def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
 
 
 def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> None:
-    """What was applied by the client is the same manager's when the server applies: no conflict, and fields left out go."""
+    """Fields of a client-side apply belong to the same manager in a server-side apply: no conflict, and omitted fields are deleted."""
     kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Three"))
@@ -321,10 +323,10 @@ def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> N
 
 
 def test_edit(kubectl: Kubectl, made: str) -> None:
-    """What an editor changes is changed."""
+    """An editor's changes are applied."""
     kubectl.environment["KUBE_EDITOR"] = "sed -i s/One/Edited/"
     ran = kubectl("edit", "dashboard", made)
-    ran.asked(f"GET {ITEMS}/{made}", f"PATCH {ITEMS}/{made}?fieldManager=kubectl-edit")
+    ran.check_requests(f"GET {ITEMS}/{made}", f"PATCH {ITEMS}/{made}?fieldManager=kubectl-edit")
     assert kubectl("get", "dashboard", made, "--output=jsonpath={.spec.title}").out == "Edited"
 
 
@@ -338,7 +340,7 @@ def test_edit(kubectl: Kubectl, made: str) -> None:
     ids=["merge", "strategic", "json"],
 )
 def test_patch(kubectl: Kubectl, made: str, kind: str, patch: str) -> None:
-    """All kinds of patches change the object, once."""
+    """Each type of patch changes the object, once."""
     kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch)
     assert kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
     found = kubectl("get", "dashboard", made, "--output=json").json
@@ -346,9 +348,9 @@ def test_patch(kubectl: Kubectl, made: str, kind: str, patch: str) -> None:
 
 
 def test_label_and_annotate(kubectl: Kubectl, made: str) -> None:
-    """Labels and annotations come and go, without a new generation."""
+    """Labels and annotations are added and removed without a new generation."""
     ran = kubectl("label", "dashboard", made, "team=a")
-    ran.asked(f"PATCH {ITEMS}/{made}?fieldManager=kubectl-label")
+    ran.check_requests(f"PATCH {ITEMS}/{made}?fieldManager=kubectl-label")
     assert ran.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
     kubectl("label", "dashboard", made, "team=b", "--overwrite")
     kubectl("annotate", "dashboard", made, "note=x")
@@ -362,7 +364,7 @@ def test_label_and_annotate(kubectl: Kubectl, made: str) -> None:
 
 
 def test_replace(kubectl: Kubectl, made: str) -> None:
-    """A whole object in the place of the old one; an old version is refused."""
+    """An object is replaced as a whole; an outdated version is refused."""
     old = kubectl("get", "dashboard", made, "--output=json").json
     kubectl("replace", "-f", "-", sent=dashboard(made, "Two"))
     assert kubectl("get", "dashboard", made, "--output=json").json["spec"]["title"] == "Two"
@@ -370,9 +372,9 @@ def test_replace(kubectl: Kubectl, made: str) -> None:
 
 
 def test_diff(kubectl: Kubectl, made: str) -> None:
-    """The server's own idea of the difference: status 1 and the lines, or status 0."""
+    """The server computes the difference: status 1 with its lines, or status 0."""
     ran = kubectl("diff", "-f", "-", sent=dashboard(made, "Two"), status=1)
-    ran.asked(f"GET {ITEMS}/{made}")
+    ran.check_requests(f"GET {ITEMS}/{made}")
     assert "-  title: One" in ran.out
     assert "+  title: Two" in ran.out
     kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(made, "Two"), status=1)
@@ -381,7 +383,7 @@ def test_diff(kubectl: Kubectl, made: str) -> None:
 
 
 def test_wait(kubectl: Kubectl, made: str) -> None:
-    """Waiting ends when the object is so, or is gone."""
+    """Waiting ends when a field has its value, or the object is deleted."""
     waiting = kubectl.command("wait", f"dashboard/{made}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
     with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
         kubectl("patch", "dashboard", made, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
@@ -392,15 +394,15 @@ def test_wait(kubectl: Kubectl, made: str) -> None:
 
 
 def test_delete(kubectl: Kubectl, made: str) -> None:
-    """Gone, and seen to be gone."""
+    """A delete waits until the object is deleted."""
     ran = kubectl("delete", "dashboard", made)
-    ran.asked(f"DELETE {ITEMS}/{made}", f"GET {ITEMS}/{made}")
+    ran.check_requests(f"DELETE {ITEMS}/{made}", f"GET {ITEMS}/{made}")
     assert "deleted" in ran.out
     assert "NotFound" in kubectl("delete", "dashboard", made, status=1).err
 
 
 def test_folders(kubectl: Kubectl, name: str) -> None:
-    """A folder with a dashboard inside is not deleted by the way, but with everything where that is said."""
+    """A folder with a dashboard is deleted only with ``--cascade``, together with its content."""
     folder = {"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": "F"}}
     kubectl("create", "-f", "-", sent=folder)
     inside = dashboard(f"{name}-in")
@@ -414,32 +416,32 @@ def test_folders(kubectl: Kubectl, name: str) -> None:
 
 @pytest.mark.parametrize("context", ["token", "password"])
 def test_credentials(kubectl: Kubectl, context: str) -> None:
-    """A token and a password let in; neither does not."""
+    """A token and a password are accepted."""
     kubectl("get", "dashboards", f"--context={context}")
 
 
 def test_wrong_credentials(kubectl: Kubectl) -> None:
-    """Who is not let in is told so."""
+    """Wrong credentials get an error that says so."""
     ran = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
     assert "logged in" in ran.err or "Unauthorized" in ran.err
 
 
-def test_what_may_be_done(kubectl: Kubectl) -> None:
-    """kubectl asks in protobuf only, which is refused with what is understood instead."""
+def test_auth_can_i(kubectl: Kubectl) -> None:
+    """A check of permissions sends only protobuf, which is refused with the accepted types."""
     ran = kubectl("auth", "can-i", "create", "dashboards", status=1)
-    ran.asked("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+    ran.check_requests("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
     assert "UnsupportedMediaType" in ran.err
 
 
 def test_lists_over_all_namespaces(kubectl: Kubectl, made: str) -> None:
-    """Whoever serves the whole server sees every namespace; a service account belongs to one."""
+    """A server administrator lists all namespaces; a service account belongs to one."""
     ran = kubectl("get", "dashboards", "--all-namespaces", "--context=password")
     assert ["default", made, "One"] in [row.split()[:3] for row in ran.out.splitlines()]
     assert "Forbidden" in kubectl("get", "dashboards", "--all-namespaces", status=1).err
 
 
 def test_status(kubectl: Kubectl, name: str) -> None:
-    """The status of a repository is read and patched by itself."""
+    """The status of a repository is read and patched separately."""
     spec = {"title": "R", "type": "local", "local": {"path": name}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
     wanted = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
     kubectl("create", "-f", "-", sent=wanted)
@@ -450,6 +452,6 @@ def test_status(kubectl: Kubectl, name: str) -> None:
 
 
 def test_probes(kubectl: Kubectl) -> None:
-    """The paths that clients ask whether a server lives."""
+    """The health endpoints of Kubernetes respond."""
     for path in ("/healthz", "/readyz", "/livez"):
         kubectl("get", "--raw", path)

@@ -1,4 +1,4 @@
-"""The official Python client: custom objects, and the dynamic client over discovery."""
+"""Cases of the official Python client: custom objects, and the dynamic client over discovery."""
 
 import threading
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def made(objects: client.CustomObjectsApi) -> Iterator[str]:
 
 
 def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
-    """The life of an object; an old version is refused."""
+    """An object is created, read, replaced and deleted; an outdated version is refused."""
     made = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
     assert made["metadata"]["generation"] == 1
     read = objects.get_namespaced_custom_object(*WHERE, "life")
@@ -49,7 +49,7 @@ def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
 
 
 def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
-    """A merge patch, which it sends unless told otherwise, and a JSON patch."""
+    """A merge patch, the client's default, and a JSON patch change an object."""
     merged = objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Two"}})
     assert merged["spec"]["title"] == "Two"
     patch = [{"op": "replace", "path": "/spec/title", "value": "Three"}]
@@ -58,7 +58,7 @@ def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
 
 
 def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
-    """A list in pages is one list; labels select; a collection is deleted by labels."""
+    """Pages make up one list, labels select from it, and a collection is deleted by labels."""
     for at in range(5):
         objects.create_namespaced_custom_object(*WHERE, dashboard(f"page-{at}", case="pages"))
     found, token, versions = [], None, set()
@@ -77,7 +77,7 @@ def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
 
 
 def test_watch(objects: client.CustomObjectsApi, made: str) -> None:
-    """Changes after a list, each once."""
+    """A watch after a list returns each change once."""
     version = objects.list_namespaced_custom_object(*WHERE)["metadata"]["resourceVersion"]
     changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Seen"}}))
     changer.start()
@@ -88,14 +88,14 @@ def test_watch(objects: client.CustomObjectsApi, made: str) -> None:
 
 
 def test_dry_run(objects: client.CustomObjectsApi) -> None:
-    """Tried, not kept."""
+    """A dry run stores nothing."""
     objects.create_namespaced_custom_object(*WHERE, dashboard("tried"), dry_run="All")
     with pytest.raises(ApiException):
         objects.get_namespaced_custom_object(*WHERE, "tried")
 
 
 def test_dynamic_client() -> None:
-    """Everything by discovery: kinds, server-side apply, a watch to its end."""
+    """Discovery is enough to find kinds, apply on the server, and watch until a timeout."""
     api = dynamic.DynamicClient(config.new_client_from_config())
     dashboards = api.resources.get(api_version=f"{GROUP}/{VERSION}", kind="Dashboard")
     made = dashboards.server_side_apply(body=dashboard("dynamic"), name="dynamic", namespace=NAMESPACE, field_manager="case")
@@ -108,5 +108,5 @@ def test_dynamic_client() -> None:
 
 
 def test_version() -> None:
-    """The server's version is one the client can read."""
+    """The server reports a version that the client can parse."""
     assert client.VersionApi(config.new_client_from_config()).get_code().git_version

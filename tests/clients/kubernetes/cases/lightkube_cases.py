@@ -1,4 +1,4 @@
-"""lightkube: generic resources, strategic patches by default, server-side apply."""
+"""Cases of lightkube: generic resources, strategic patches by default, and server-side apply."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def api() -> Client:
 
 
 def test_life(api: Client) -> None:
-    """Made, read, replaced, listed, deleted."""
+    """An object is created, read, replaced, listed and deleted."""
     made = api.create(dashboard("lk-life", case="lk"))
     made.spec["title"] = "Two"
     assert api.replace(made).spec == {"title": "Two"}
@@ -34,7 +34,7 @@ def test_life(api: Client) -> None:
 
 @pytest.mark.parametrize("kind", [PatchType.STRATEGIC, PatchType.MERGE], ids=["strategic", "merge"])
 def test_patches(api: Client, kind: PatchType) -> None:
-    """Strategic patches, which it sends unless told otherwise, do what merge patches do."""
+    """Strategic merge patches, the client's default, have the effect of merge patches."""
     api.create(dashboard("lk-patch"))
     assert api.patch(Dashboard, "lk-patch", {"spec": {"title": "Two", "refresh": "1m"}}, patch_type=kind).spec["title"] == "Two"
     assert api.patch(Dashboard, "lk-patch", {"spec": {"refresh": None}}, patch_type=kind).spec == {"title": "Two"}
@@ -42,7 +42,7 @@ def test_patches(api: Client, kind: PatchType) -> None:
 
 
 def test_json_patch(api: Client) -> None:
-    """Operations, of which a failed test refuses all."""
+    """A JSON patch is applied, and refused as a whole if one of its tests fails."""
     api.create(dashboard("lk-json"))
     change = [{"op": "test", "path": "/spec/title", "value": "One"}, {"op": "replace", "path": "/spec/title", "value": "Two"}]
     assert api.patch(Dashboard, "lk-json", change, patch_type=PatchType.JSON).spec == {"title": "Two"}
@@ -53,7 +53,7 @@ def test_json_patch(api: Client) -> None:
 
 
 def test_server_side_apply(api: Client) -> None:
-    """Applied by two managers: a conflict, force, and a field that goes with its owner."""
+    """Two managers apply an object: a conflict, force, and a field that is deleted with its owner."""
     first = api.apply(dashboard("lk-apply"))
     assert first.metadata.managedFields[0].manager == "lk"
     with pytest.raises(ApiError) as conflict:
@@ -64,7 +64,7 @@ def test_server_side_apply(api: Client) -> None:
 
 
 def test_watch(api: Client) -> None:
-    """What is there, and what is done to it."""
+    """A watch returns existing objects and their changes."""
     api.create(dashboard("lk-watch", case="lk-watch"))
     events = iter(api.watch(Dashboard, labels={"case": "lk-watch"}, server_timeout=20))
     assert next(events)[0] == "ADDED"
@@ -76,7 +76,7 @@ def test_watch(api: Client) -> None:
 
 
 def test_delete_collection(api: Client) -> None:
-    """A collection goes as a whole."""
+    """A collection is deleted by one request."""
     for at in range(2):
         api.create(dashboard(f"lk-many-{at}", case="lk-many"))
     api.deletecollection(Dashboard, namespace="default")
