@@ -1,4 +1,4 @@
-"""The laws of the tables for accounts, quotas and audit that the database itself keeps."""
+"""Constraints and triggers of the tables for accounts, quotas and audit."""
 
 import asyncio
 import shutil
@@ -35,32 +35,32 @@ insert into quota (org_id, user_id, target, "limit") values (1, 0, 'dashboard', 
 
 @pytest.fixture
 async def accounts(database: Database) -> Database:
-    """Two organizations, two users, a service account, and something of everything that hangs on them."""
+    """Create two organizations, two users, a service account, and rows in every table that refers to them."""
     async with database.connection() as connection:
         await connection.execute(_ACCOUNTS)
     return database
 
 
 @asynccontextmanager
-async def told(database: Database) -> AsyncIterator[list[str]]:
-    """What is told on the channel identity by the transactions that commit inside the block; complete after it."""
-    heard: list[str] = []
+async def notifications_of(database: Database) -> AsyncIterator[list[str]]:
+    """Collect the payloads that transactions in the block send on the channel ``identity``; complete after the block."""
+    payloads: list[str] = []
     arrived = asyncio.Event()
     started = asyncio.Event()
 
-    def hear(payload: str) -> None:
+    def collect(payload: str) -> None:
         if payload == "the end":
             arrived.set()
         else:
-            heard.append(payload)
+            payloads.append(payload)
 
-    async with database.listen("identity", hear, started.set):
+    async with database.listen("identity", collect, started.set):
         await started.wait()
-        yield heard
+        yield payloads
         async with database.connection() as connection:
             await connection.execute("select pg_notify('identity', 'the end')")
         await arrived.wait()
-        heard.sort()
+        payloads.sort()
 
 
 async def run(database: Database, *statements: str) -> None:
@@ -69,8 +69,8 @@ async def run(database: Database, *statements: str) -> None:
             await connection.execute(statement)
 
 
-async def test_a_database_of_the_time_before_takes_the_new_tables(postgres_dsn: str, tmp_path: Path) -> None:
-    """Users and memberships stay as they were; each user gets a uid of its own and is a person."""
+async def test_the_migration_of_accounts_keeps_users(postgres_dsn: str, tmp_path: Path) -> None:
+    """Users and memberships do not change; each user gets a uid and is a person."""
     with as_file(schema.MIGRATIONS) as folder:
         for name in ("0001_resources.sql", "0002_identity.sql"):
             shutil.copy(folder / name, tmp_path)
@@ -94,15 +94,15 @@ async def test_a_database_of_the_time_before_takes_the_new_tables(postgres_dsn: 
         await connection.close()
 
 
-async def test_the_database_names_namespaces_as_the_programs_do(database: Database) -> None:
-    """namespace_of is the same function in SQL and in Python."""
+async def test_namespace_of_is_the_same_in_sql_and_python(database: Database) -> None:
+    """The SQL function ``namespace_of`` returns the same names as the Python function."""
     async with database.connection() as connection:
         for org_id in (1, 2, 10, 2**63 - 1):
             assert await connection.fetchval("select namespace_of($1)", org_id) == namespace_of(org_id)
 
 
-async def test_a_service_account_is_no_person_and_has_no_password(accounts: Database) -> None:
-    """It stands in no list of people, and the database takes no password for it."""
+async def test_a_service_account_has_no_password(accounts: Database) -> None:
+    """A service account is not in the view of persons, and the database refuses a password for it."""
     async with accounts.connection() as connection:
         assert [row["id"] for row in await connection.fetch("select id from person order by id")] == [1, 2]
         with pytest.raises(asyncpg.CheckViolationError, match="account_has_no_password"):
@@ -110,7 +110,7 @@ async def test_a_service_account_is_no_person_and_has_no_password(accounts: Data
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "sent"),
     [
         ("update \"user\" set login = 'new' where id = 2", ["user:2"]),
         ("update \"user\" set email = 'new@x' where id = 2", ["user:2"]),
@@ -140,83 +140,83 @@ async def test_a_service_account_is_no_person_and_has_no_password(accounts: Data
         ("update org set name = 'renamed' where id = 2", []),
     ],
 )
-async def test_what_changes_a_caller_is_told(accounts: Database, change: str, words: list[str]) -> None:
-    """Every change of what a caller is or may do names it; being seen, or used, is none."""
-    async with told(accounts) as heard:
+async def test_changes_of_a_caller_are_notified(accounts: Database, change: str, sent: list[str]) -> None:
+    """Every change of a caller's identity or rights is notified with its id; a record of its last use is not."""
+    async with notifications_of(accounts) as payloads:
         await run(accounts, change)
-    assert heard == words
+    assert payloads == sent
 
 
-async def test_what_is_rolled_back_is_not_told(accounts: Database) -> None:
-    """Nothing is told of a change that did not come about."""
-    async with told(accounts) as heard:
+async def test_a_rolled_back_change_is_not_notified(accounts: Database) -> None:
+    """A rolled back transaction sends no notification."""
+    async with notifications_of(accounts) as payloads:
         with pytest.raises(asyncpg.CheckViolationError):
             await run(accounts, 'update "user" set is_admin = true where id = 2', "update org_user set role = 'King'")
-    assert heard == []
+    assert payloads == []
 
 
-async def test_very_many_changes_are_one_word(accounts: Database) -> None:
-    """A transaction that says so tells all once; the next one tells as ever."""
-    async with told(accounts) as heard:
+async def test_a_bulk_change_is_one_notification(accounts: Database) -> None:
+    """A transaction in bulk mode sends ``all`` once; the next one sends each change."""
+    async with notifications_of(accounts) as payloads:
         await run(accounts, "set local dashwright.bulk = 'on'", "update org_user set role = 'Viewer'", "delete from api_key")
         await run(accounts, "delete from permission where user_id = 3")
-    assert heard == ["all", "user:3"]
+    assert payloads == ["all", "user:3"]
 
 
-async def left(database: Database, query: str) -> list[tuple[object, ...]]:
+async def rows_of(database: Database, query: str) -> list[tuple[object, ...]]:
     async with database.connection() as connection:
         return sorted(tuple(row) for row in await connection.fetch(query))
 
 
-async def test_a_user_leaves_nothing(accounts: Database) -> None:
-    """With a user go memberships, teams, stars, grants, preferences and quotas, and nobody else's."""
+async def test_deleting_a_user_deletes_all_its_rows(accounts: Database) -> None:
+    """Memberships, teams, stars, grants, preferences and quotas of a deleted user are deleted, and those of others are kept."""
     await run(accounts, 'delete from "user" where id = 2')
-    assert await left(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 0, 1)]
-    assert await left(accounts, "select org_id, user_id from quota") == [(1, 0), (2, 0)]
-    assert await left(accounts, "select user_id from permission") == [(3,)]
-    assert await left(accounts, "select user_id from team_member") == [(3,)]
-    assert await left(accounts, "select user_id from star") == []
+    assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 0, 1)]
+    assert await rows_of(accounts, "select org_id, user_id from quota") == [(1, 0), (2, 0)]
+    assert await rows_of(accounts, "select user_id from permission") == [(3,)]
+    assert await rows_of(accounts, "select user_id from team_member") == [(3,)]
+    assert await rows_of(accounts, "select user_id from star") == []
 
 
-async def test_an_organization_leaves_nothing(accounts: Database) -> None:
-    """With an organization go its keys, teams, preferences, stars, quotas and the grants in it; grants in no organization stay."""
+async def test_deleting_an_organization_deletes_all_its_rows(accounts: Database) -> None:
+    """Keys, teams, preferences, stars, quotas and grants of a deleted organization are deleted; global grants are kept."""
     await run(accounts, "delete from org where id = 1")
-    assert await left(accounts, "select org_id, user_id, team_id from preferences") == [(2, 2, 0)]
-    assert await left(accounts, "select org_id, user_id from quota") == [(0, 2), (2, 0)]
-    assert await left(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2)]
-    assert await left(accounts, "select id from api_key") == []
-    assert await left(accounts, "select id from team_member") == []
-    assert await left(accounts, "select user_id, org_id from star") == [(2, 2)]
+    assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(2, 2, 0)]
+    assert await rows_of(accounts, "select org_id, user_id from quota") == [(0, 2), (2, 0)]
+    assert await rows_of(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2)]
+    assert await rows_of(accounts, "select id from api_key") == []
+    assert await rows_of(accounts, "select id from team_member") == []
+    assert await rows_of(accounts, "select user_id, org_id from star") == [(2, 2)]
 
 
-async def test_a_team_leaves_nothing(accounts: Database) -> None:
-    """With a team go its members' places and its preferences."""
+async def test_deleting_a_team_deletes_all_its_rows(accounts: Database) -> None:
+    """Memberships and preferences of a deleted team are deleted."""
     await run(accounts, "delete from team")
-    assert await left(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 2, 0), (2, 2, 0)]
-    assert await left(accounts, "select id from team_member") == []
+    assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 2, 0), (2, 2, 0)]
+    assert await rows_of(accounts, "select id from team_member") == []
 
 
 async def test_rights_end_with_the_membership(accounts: Database) -> None:
-    """Who is removed from an organization loses grants and teams there, and keeps those elsewhere and global ones."""
+    """A user removed from an organization loses grants and teams in it, and keeps global grants and those in others."""
     await run(accounts, "delete from org_user where org_id = 1 and user_id = 2")
-    assert await left(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2), (3, 1)]
-    assert await left(accounts, "select user_id from team_member") == [(3,)]
+    assert await rows_of(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2), (3, 1)]
+    assert await rows_of(accounts, "select user_id from team_member") == [(3,)]
 
 
 @pytest.mark.parametrize("change", ["update audit_event set login = 'x'", "delete from audit_event", "truncate audit_event"])
 async def test_audit_is_append_only(database: Database, change: str) -> None:
-    """What was recorded is neither changed nor removed."""
+    """Audit events can be neither changed nor deleted."""
     await run(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
     with pytest.raises(asyncpg.RaiseError, match="audit events are never changed"):
         await run(database, change)
-    assert await left(database, "select login from audit_event") == [("a",)]
+    assert await rows_of(database, "select login from audit_event") == [("a",)]
 
 
-async def test_only_deletion_is_open_to_retention(database: Database) -> None:
-    """The switch of retention opens deletion for its transaction, and nothing else."""
+async def test_retention_may_only_delete(database: Database) -> None:
+    """The retention setting of a transaction allows deletion of audit events, and no other change."""
     await run(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
     for change in ("update audit_event set login = 'x'", "truncate audit_event"):
         with pytest.raises(asyncpg.RaiseError):
             await run(database, "set local dashwright.retention = 'on'", change)
     await run(database, "set local dashwright.retention = 'on'", "delete from audit_event")
-    assert await left(database, "select login from audit_event") == []
+    assert await rows_of(database, "select login from audit_event") == []

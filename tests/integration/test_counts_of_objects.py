@@ -1,4 +1,4 @@
-"""How many objects there are is kept by the statements that write them."""
+"""Counts of objects, which triggers maintain for the statements that write objects."""
 
 import random
 import shutil
@@ -14,7 +14,7 @@ from dashwright.common.database.pool import Connection, Database
 
 SINCE = "0030_counts_of_objects.sql"
 
-KEPT = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
+STORED = "select namespace, repository, api_group, resource, count from resource_count order by 1, 2, 3, 4"
 COUNTED = """
     select namespace, case when manager_kind = 'repo' then coalesce(manager_id, '') else '' end as repository, api_group, resource,
            count(*) as count
@@ -37,8 +37,8 @@ REMOVE = "delete from resource where name = any($1::text[])"
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_counts_are_those_of_the_rows(database: Database, seed: int) -> None:
-    """Whatever statements write objects, many or none at once, taken back or not: what is kept is what counting them would tell."""
+async def test_stored_counts_equal_the_rows(database: Database, seed: int) -> None:
+    """After any statements, for no or many objects, committed or rolled back, the stored counts equal a recount."""
     rolls = random.Random(seed)
     async with database.connection() as connection:
         for _ in range(40):
@@ -47,22 +47,22 @@ async def test_counts_are_those_of_the_rows(database: Database, seed: int) -> No
             for _ in range(rolls.randint(1, 3)):
                 await _write(connection, rolls)
             await (transaction.commit() if rolls.random() < 0.7 else transaction.rollback())
-            assert await connection.fetch(KEPT) == await connection.fetch(COUNTED)
+            assert await connection.fetch(STORED) == await connection.fetch(COUNTED)
 
 
-async def test_nothing_is_kept_of_what_is_gone(database: Database) -> None:
-    """No row says that there are none: of very many repositories that came and went nothing stays."""
+async def test_a_count_of_zero_is_deleted(database: Database) -> None:
+    """Deleted repositories leave no rows with a count of zero."""
     async with database.connection() as connection:
         for emptied in (REMOVE, RELEASE):
             await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
             await connection.execute(emptied, "r" if emptied is RELEASE else ["a", "b"])
             assert not await connection.fetch("select from resource_count where repository = 'r' or count = 0")
         await connection.execute("truncate resource cascade")
-        assert await connection.fetch(KEPT) == []
+        assert await connection.fetch(STORED) == []
 
 
-async def test_objects_from_before_are_counted(postgres_dsn: str, tmp_path: Path) -> None:
-    """The counts begin with what is there."""
+async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path: Path) -> None:
+    """The first counts include the objects that exist before the migration."""
     async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
@@ -70,7 +70,7 @@ async def test_objects_from_before_are_counted(postgres_dsn: str, tmp_path: Path
         with as_file(schema.MIGRATIONS) as folder:
             shutil.copy(folder / SINCE, tmp_path)
         assert await schema.migrate(url, tmp_path) == [SINCE]
-        assert [tuple(row) for row in await connection.fetch(KEPT)] == [
+        assert [tuple(row) for row in await connection.fetch(STORED)] == [
             ("default", "", "dashboard.grafana.app", "folders", 1),
             ("default", "r", "dashboard.grafana.app", "dashboards", 2),
         ]

@@ -1,4 +1,4 @@
-"""The laws of listening: what is sent is heard, and what may have been missed is said."""
+"""Notifications: payloads arrive in order, and a possible gap is reported."""
 
 import asyncio
 
@@ -7,18 +7,18 @@ from tests.servers import postgres
 from dashwright.common.database.pool import Database
 
 
-class Ears:
-    """Counts and collects what the two call-backs are told."""
+class Notifications:
+    """The calls of the two callbacks of a listener."""
 
     def __init__(self) -> None:
-        self.heard: asyncio.Queue[str] = asyncio.Queue()
-        self.missed: asyncio.Queue[None] = asyncio.Queue()
+        self.payloads: asyncio.Queue[str] = asyncio.Queue()
+        self.gaps: asyncio.Queue[None] = asyncio.Queue()
 
-    def hear(self, payload: str) -> None:
-        self.heard.put_nowait(payload)
+    def on_payload(self, payload: str) -> None:
+        self.payloads.put_nowait(payload)
 
-    def miss(self) -> None:
-        self.missed.put_nowait(None)
+    def on_gap(self) -> None:
+        self.gaps.put_nowait(None)
 
 
 async def notify(database: Database, payload: str) -> None:
@@ -26,53 +26,53 @@ async def notify(database: Database, payload: str) -> None:
         await connection.execute("select pg_notify('jobs', $1)", payload)
 
 
-async def test_listening_begins_with_a_gap_and_then_hears_all(database: Database) -> None:
-    """The first word is that something may have been missed; after it every payload arrives once, in order."""
-    ears = Ears()
-    async with database.listen("jobs", ears.hear, ears.miss):
-        await ears.missed.get()
+async def test_listening_begins_with_a_gap(database: Database) -> None:
+    """The first call reports a possible gap; afterwards every payload arrives once, in order."""
+    notifications = Notifications()
+    async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
+        await notifications.gaps.get()
         for number in range(5):
             await notify(database, str(number))
-        assert [await ears.heard.get() for _ in range(5)] == ["0", "1", "2", "3", "4"]
-    assert ears.missed.empty()
+        assert [await notifications.payloads.get() for _ in range(5)] == ["0", "1", "2", "3", "4"]
+    assert notifications.gaps.empty()
 
 
-async def test_a_lost_listener_listens_again_and_says_so(database: Database) -> None:
-    """After its connection was ended it says that something may have been missed, and hears what comes then."""
-    ears = Ears()
-    async with database.listen("jobs", ears.hear, ears.miss):
-        await ears.missed.get()
+async def test_a_lost_listener_reconnects_and_reports_a_gap(database: Database) -> None:
+    """A listener whose connection was closed reports a possible gap and receives later payloads."""
+    notifications = Notifications()
+    async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
+        await notifications.gaps.get()
         async with database.connection() as connection:
             ended = await connection.fetch(
                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'"
             )
         assert len(ended) == 1
-        await ears.missed.get()
+        await notifications.gaps.get()
         await notify(database, "after")
-        assert await ears.heard.get() == "after"
+        assert await notifications.payloads.get() == "after"
 
 
 async def test_listening_survives_a_restart_of_the_server(private_postgres: postgres.Private) -> None:
-    """While the server is away nothing is raised; when it is back listening goes on."""
+    """A restart of the server raises nothing, and the listener receives later payloads."""
     database = await Database.open(private_postgres.dsn, application_name="test")
-    ears = Ears()
-    async with database.listen("jobs", ears.hear, ears.miss):
-        await ears.missed.get()
+    notifications = Notifications()
+    async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
+        await notifications.gaps.get()
         await private_postgres.stop()
         await private_postgres.start()
-        await ears.missed.get()
+        await notifications.gaps.get()
         await notify(database, "after")
-        assert await ears.heard.get() == "after"
+        assert await notifications.payloads.get() == "after"
     await database.close()
 
 
 async def test_listening_ends_with_its_block(database: Database) -> None:
-    """After the block no connection of the listener is left, also when the block ends before the first connection stood."""
-    ears = Ears()
-    async with database.listen("jobs", ears.hear, ears.miss):
+    """The listener's connection is closed after the block, even if the block ends before the connection is established."""
+    notifications = Notifications()
+    async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
         pass
-    async with database.listen("jobs", ears.hear, ears.miss):
-        await ears.missed.get()
+    async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
+        await notifications.gaps.get()
     for _ in range(100):
         async with database.connection() as connection:
             left = await connection.fetchval(
@@ -80,4 +80,4 @@ async def test_listening_ends_with_its_block(database: Database) -> None:
             )
         if left == 0:
             return
-    raise AssertionError("the listener's connection goes on")
+    raise AssertionError("the listener's connection is still open")

@@ -1,4 +1,4 @@
-"""The laws of the pool: a lost server is Unavailable and heals; an error of SQL stays what it is."""
+"""The connection pool: a lost server is Unavailable until it returns, and SQL errors are not changed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,7 +20,7 @@ PATIENCE = 300.0
 
 @pytest.fixture
 async def narrow(database_url: str) -> AsyncIterator[Database]:
-    """A pool of one connection with short limits."""
+    """Open a pool of one connection with short limits."""
     opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT)
     yield opened
     await opened.close()
@@ -28,7 +28,7 @@ async def narrow(database_url: str) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def limited(url: str, **limits: float) -> AsyncIterator[Database]:
-    """A pool of one connection where nothing ends but by the limits given, on however busy a machine."""
+    """Open a pool of one connection with no limits but the given ones, for a busy machine."""
     patient = Timeouts(acquire=PATIENCE, statement=PATIENCE, lock=PATIENCE, idle=PATIENCE)
     opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
     yield opened
@@ -37,7 +37,7 @@ async def limited(url: str, **limits: float) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
-    """A way to the server of ``url`` that passes nothing on, and closes nothing, once the event is set."""
+    """Yield a URL of the server through a proxy that forwards nothing and closes nothing once the event is set."""
     parts = urlsplit(url)
     silence = asyncio.Event()
     tasks: set[asyncio.Task[None]] = set()
@@ -68,8 +68,8 @@ async def end_backends(database: Database, *, of: str) -> None:
         await connection.execute("select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1", of)
 
 
-async def test_a_server_that_is_away_is_named_without_the_password() -> None:
-    """Opening where nothing listens raises Unavailable with host and database, a time to wait, and no password."""
+async def test_an_unreachable_server_is_named_without_the_password() -> None:
+    """Opening an unreachable database raises Unavailable with host and database, a time to wait, and no password."""
     with pytest.raises(Unavailable, match=r"dashboards at 127\.0\.0\.1:1 ") as caught:
         await Database.open("postgresql://me:hidden@127.0.0.1:1/dashboards", application_name="test")
     assert "hidden" not in str(caught.value)
@@ -78,12 +78,12 @@ async def test_a_server_that_is_away_is_named_without_the_password() -> None:
 
 
 async def test_a_missing_database_is_unavailable(postgres_dsn: str) -> None:
-    """Opening a database that does not exist raises Unavailable with what the server said."""
+    """Opening a database that does not exist raises Unavailable with the server's message."""
     with pytest.raises(Unavailable, match='"nowhere" does not exist'):
         await Database.open(postgres_dsn.rpartition("/")[0] + "/nowhere", application_name="test")
 
 
-async def test_errors_of_sql_pass_untouched(narrow: Database) -> None:
+async def test_sql_errors_are_not_changed(narrow: Database) -> None:
     """A unique violation is asyncpg's own error, and the connection serves the next caller."""
     async with narrow.connection() as connection:
         await connection.execute("create table one (x int primary key); insert into one values (1)")
@@ -94,16 +94,16 @@ async def test_errors_of_sql_pass_untouched(narrow: Database) -> None:
 
 
 @pytest.mark.parametrize("error", [ValueError("x"), FileNotFoundError("x"), asyncpg.InterfaceError("x")])
-async def test_errors_of_the_caller_pass_untouched(narrow: Database, error: Exception) -> None:
-    """An error that is not the server's loss leaves the block as it is, also one of a type that often means a loss."""
+async def test_errors_of_the_caller_are_not_changed(narrow: Database, error: Exception) -> None:
+    """An error that is not a loss of the server leaves the block unchanged, even if its type often means a loss."""
     with pytest.raises(type(error)) as caught:
         async with narrow.connection():
             raise error
     assert caught.value is error
 
 
-async def test_a_transaction_commits_or_leaves_nothing(narrow: Database) -> None:
-    """What a block wrote is there after it, and is not after an error in it."""
+async def test_a_transaction_commits_or_rolls_back(narrow: Database) -> None:
+    """Rows written in a block are committed after it, and rolled back by an error in it."""
     async with narrow.transaction() as connection:
         await connection.execute("create table kept ()")
 
@@ -118,8 +118,8 @@ async def test_a_transaction_commits_or_leaves_nothing(narrow: Database) -> None
         assert await connection.fetchval("select to_regclass('kept') is not null and to_regclass('dropped') is null")
 
 
-async def test_a_connection_ended_by_the_server_is_unavailable(narrow: Database, database: Database) -> None:
-    """A backend ended under a query raises Unavailable with the cause; the next query works."""
+async def test_a_connection_closed_by_the_server_is_unavailable(narrow: Database, database: Database) -> None:
+    """A backend terminated during a query raises Unavailable with the cause; the next query works."""
 
     async def lose(block: AbstractAsyncContextManager[Connection]) -> None:
         async with block as connection:
@@ -134,7 +134,7 @@ async def test_a_connection_ended_by_the_server_is_unavailable(narrow: Database,
 
 
 async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> None:
-    """Who waits longer than the limit for a connection is told so; the one in use is not disturbed."""
+    """A caller that waits longer than the limit for a connection gets Unavailable; the connection in use is not disturbed."""
     async with narrow.connection() as connection:
         with pytest.raises(Unavailable):
             await narrow.check()
@@ -143,7 +143,7 @@ async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> No
 
 
 async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit on statements is the server's to keep, so nothing runs on after its caller gave up."""
+    """The server enforces the limit on statements, so nothing runs on after the caller gave up."""
     monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", PATIENCE)
     async with limited(database_url, statement=0.5) as opened:
         with pytest.raises(Unavailable, match="busy"):
@@ -151,8 +151,8 @@ async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, mo
                 await connection.execute("select pg_sleep($1)", PATIENCE)
 
 
-async def test_a_lock_is_not_waited_for_without_end(database_url: str) -> None:
-    """Waiting for a lock ends at its own limit."""
+async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
+    """A wait for a lock ends at its own limit."""
     async with limited(database_url) as holding, holding.transaction() as holder, limited(database_url, lock=0.5) as opened:
         await holder.execute("select pg_advisory_xact_lock(1)")
         with pytest.raises(Unavailable, match="busy"):
@@ -160,8 +160,8 @@ async def test_a_lock_is_not_waited_for_without_end(database_url: str) -> None:
                 await connection.execute("select pg_advisory_xact_lock(1)")
 
 
-async def test_a_client_that_froze_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
-    """What it held is free for others after ``idle``; when it wakes, the loss is Unavailable and the next loan works."""
+async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
+    """Its locks are released after ``idle``; when it continues, the loss is Unavailable and its next connection works."""
     taken = False
     idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
 
@@ -181,8 +181,8 @@ async def test_a_client_that_froze_in_a_transaction_loses_its_locks(database_url
     await idle.close()
 
 
-async def test_a_cancelled_caller_gives_its_connection_back(narrow: Database) -> None:
-    """A task cancelled in the middle of a query leaves the pool whole."""
+async def test_a_cancelled_caller_returns_its_connection(narrow: Database) -> None:
+    """A task cancelled during a query does not cost the pool a connection."""
     started = asyncio.Event()
 
     async def long() -> None:
@@ -198,8 +198,8 @@ async def test_a_cancelled_caller_gives_its_connection_back(narrow: Database) ->
     await narrow.check()
 
 
-async def test_a_server_that_goes_silent_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that neither answers nor closes is given up at a limit of our own, a little later than the server's."""
+async def test_a_silent_server_is_unavailable(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that neither responds nor closes is given up at the client's limit, slightly after the server's."""
     monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE", 0.2)
     async with silencing_proxy(database_url) as (url, silence):
         database = await Database.open(url, application_name="silent", timeouts=SHORT)
@@ -209,8 +209,8 @@ async def test_a_server_that_goes_silent_is_unavailable(database_url: str, monke
         await database.close()
 
 
-async def test_the_pool_heals_when_the_server_returns(private_postgres: postgres.Private) -> None:
-    """While the server is away every call is Unavailable; once it is back every call works, with the same pool."""
+async def test_the_pool_recovers_when_the_server_returns(private_postgres: postgres.Private) -> None:
+    """Calls are Unavailable while the server is down, and work with the same pool once it is up."""
     database = await Database.open(private_postgres.dsn, application_name="test", min_size=3, timeouts=Timeouts(acquire=2))
     async with database.connection() as held:
         await private_postgres.stop()
@@ -224,8 +224,8 @@ async def test_the_pool_heals_when_the_server_returns(private_postgres: postgres
     await database.close()
 
 
-async def test_close_does_not_wait_for_ever(narrow: Database) -> None:
-    """A connection that is never given back is broken when the time of a statement is over."""
+async def test_close_does_not_wait_forever(narrow: Database) -> None:
+    """Closing breaks a connection that is not returned within the time limit of a statement."""
 
     async def keep() -> None:
         async with narrow.connection() as connection:

@@ -1,4 +1,4 @@
-"""What the tables of jobs make of rows from before them."""
+"""Migration of existing rows in the tables of jobs."""
 
 import shutil
 from importlib.resources import as_file
@@ -13,8 +13,8 @@ BEFORE = ("0001_resources.sql", "0002_identity.sql", "0003_accounts.sql", "0004_
 SINCE = "0006_repository_of_job.sql"
 
 
-async def test_jobs_from_before_belong_to_the_repository_that_made_them(postgres_dsn: str, tmp_path: Path) -> None:
-    """Of its name and not younger than they are; no watcher hears of it."""
+async def test_the_migration_assigns_jobs_to_repositories(postgres_dsn: str, tmp_path: Path) -> None:
+    """An existing job belongs to the repository of its name if that is not younger than the job; no change is recorded."""
     with as_file(schema.MIGRATIONS) as folder:
         for name in BEFORE:
             shutil.copy(folder / name, tmp_path)

@@ -1,4 +1,4 @@
-"""The laws of the keeper: a server lives exactly as long as the run that asked for it."""
+"""The keeper of test servers: a server lives exactly as long as the run that requested it."""
 
 import asyncio
 import os
@@ -19,15 +19,15 @@ RUN = """
 import sys
 from tests.servers import keeper
 
-kept = keeper.Keeper()
-print(keeper.request_server("postgres")["url"], kept.pid, flush=True)
+keeping = keeper.Keeper()
+print(keeper.request_server("postgres")["url"], keeping.pid, flush=True)
 sys.stdin.read()
 """
 
 
 @pytest.fixture
 def run() -> Iterator[subprocess.Popen[str]]:
-    """A process that asked its keeper for a PostgreSQL and printed its URL and the keeper's process id."""
+    """Run a process that requests a PostgreSQL from its keeper and prints the URL and the keeper's process id."""
     folder = tempfile.mkdtemp(prefix="dashwright-run-")
     Path(folder).chmod(0o711)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")} | {"TMPDIR": folder}
@@ -42,7 +42,7 @@ def run() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.parametrize("killed", ["run", "keeper"])
 async def test_a_killed_run_leaves_no_server(run: subprocess.Popen[str], killed: str) -> None:
-    """When the run, or its keeper, is killed outright the server ends too."""
+    """The server ends when the run or its keeper is killed."""
     assert run.stdout
     url, keeper_pid = run.stdout.readline().split()
     watcher = await asyncpg.connect(url)
@@ -53,5 +53,5 @@ async def test_a_killed_run_leaves_no_server(run: subprocess.Popen[str], killed:
 
 
 async def test_all_workers_get_the_same_server(postgres_dsn: str) -> None:
-    """Whoever asks again gets the server that runs."""
+    """A second request gets the running server."""
     assert urlsplit(keeper.request_server("postgres")["url"]).port == urlsplit(postgres_dsn).port

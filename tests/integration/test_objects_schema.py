@@ -1,4 +1,4 @@
-"""What the tables of objects make of rows from before them."""
+"""Migration of existing rows in the tables of objects."""
 
 import shutil
 from importlib.resources import as_file
@@ -20,8 +20,8 @@ BODIES = {
 }
 
 
-async def test_objects_from_before_have_their_columns(postgres_dsn: str, tmp_path: Path) -> None:
-    """Number and its label, tags and layout are those of their bodies; versions stay, and who stood in the feed lists again."""
+async def test_the_migration_fills_the_new_columns(postgres_dsn: str, tmp_path: Path) -> None:
+    """Number, label, tags and layout come from the bodies; versions do not change, and watchers have to list again."""
     async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         await connection.execute("""

@@ -1,4 +1,4 @@
-"""The laws of the fixtures that the other tests stand on."""
+"""Fixtures of servers that other tests rely on."""
 
 import aio_pika
 import asyncpg
@@ -8,13 +8,13 @@ from dashwright.common.database.pool import Database
 
 
 async def test_each_database_is_fresh(database: Database, database_url: str) -> None:
-    """A test's database holds nothing another test wrote."""
+    """A test's database contains nothing that another test wrote."""
     async with database.connection() as connection:
         await connection.execute("create table only_here (x int)")
 
 
 async def test_each_database_is_fresh_again(database: Database) -> None:
-    """The same once more: the table of the test above is not there."""
+    """The table of the previous test does not exist."""
     async with database.connection() as connection:
         assert await connection.fetchval("select to_regclass('only_here')") is None
         await connection.execute("create table only_here (x int)")
@@ -29,7 +29,7 @@ async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
 
 
 async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbitmq: rabbitmq.Private) -> None:
-    """A durable message is still there, at the same address, after stop and start."""
+    """A durable message is still there, at the same address, after a restart."""
     async with await aio_pika.connect(private_rabbitmq.url) as connection:
         channel = await connection.channel()
         await channel.declare_queue("kept", durable=True)
@@ -44,7 +44,7 @@ async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbit
 
 
 async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.Private) -> None:
-    """A committed row is still there, at the same address, after stop and start."""
+    """A committed row is still there, at the same address, after a restart."""
     connection = await asyncpg.connect(private_postgres.dsn)
     await connection.execute("create table kept as select 1 as x")
     await connection.close()

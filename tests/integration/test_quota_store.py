@@ -1,4 +1,4 @@
-"""The laws of quotas over a real PostgreSQL: true counts, and no place given away twice."""
+"""Quotas over a real PostgreSQL: exact counts, and no place reserved twice."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,7 +18,7 @@ NONE = QuotaRules()
 
 @pytest.fixture
 async def orgs(database: Database) -> Database:
-    """Organizations 1 and 2, users 1 and 2, both in 1, and a service account 3 there."""
+    """Create organizations 1 and 2, users 1 and 2, both members of 1, and a service account 3 in 1."""
     async with database.connection() as connection:
         await connection.execute("""
             insert into org (name) values ('Main Org.'), ('Other');
@@ -29,7 +29,7 @@ async def orgs(database: Database) -> Database:
     return database
 
 
-async def shown(database: Database, org_id: int, rules: QuotaRules = NONE) -> dict[str, tuple[int, int]]:
+async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NONE) -> dict[str, tuple[int, int]]:
     async with database.connection() as connection:
         found = await quotas.of_org(connection, rules, org_id)
     assert found is not None
@@ -58,8 +58,8 @@ async def quota_locks(connection: Connection) -> int:
     return count
 
 
-async def test_without_any_limit_every_target_is_shown_with_its_use(orgs: Database) -> None:
-    """Five targets in their order, each -1, with what there is: service accounts are no users, expired keys are keys."""
+async def test_an_unlimited_organization_lists_every_target(orgs: Database) -> None:
+    """Five targets in fixed order have limit -1 and their use; service accounts are not counted as users, expired keys are counted."""
     await make_key(orgs, "legacy")
     async with orgs.connection() as connection:
         await connection.execute("""
@@ -73,18 +73,18 @@ async def test_without_any_limit_every_target_is_shown_with_its_use(orgs: Databa
             "api_key",
             "alert_rule",
         ]
-    assert await shown(orgs, 1) == {
+    assert await use_by_target(orgs, 1) == {
         "org_user": (-1, 2),
         "dashboard": (-1, 0),
         "data_source": (-1, 0),
         "api_key": (-1, 2),
         "alert_rule": (-1, 0),
     }
-    assert (await shown(orgs, 2))["api_key"] == (-1, 1)
+    assert (await use_by_target(orgs, 2))["api_key"] == (-1, 1)
 
 
-async def test_a_user_is_told_their_organizations(orgs: Database) -> None:
-    """One target, counting memberships; nobody else, and no service account, has quotas."""
+async def test_a_user_has_one_quota(orgs: Database) -> None:
+    """The only target of a user counts memberships; service accounts and unknown ids have no quotas."""
     async with orgs.connection() as connection:
         assert await quotas.of_user(connection, QuotaRules(defaults={"user_org": 10}), 2) == [quotas.Quota("org_user", 10, 1, user_id=2)]
         assert await quotas.of_user(connection, NONE, 3) is None
@@ -92,14 +92,14 @@ async def test_a_user_is_told_their_organizations(orgs: Database) -> None:
         assert await quotas.of_org(connection, NONE, 9007) is None
 
 
-async def test_what_somebody_set_comes_before_the_default(orgs: Database) -> None:
-    """A limit that is set holds for its owner and target; setting it again replaces it, and any negative is none."""
+async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
+    """A set limit applies to its owner and target; setting it again replaces it, and any negative number means unlimited."""
     rules = QuotaRules(defaults={"org_user": 10, "org_dashboard": 100})
     for number, kept in ((7, 7), (0, 0), (-5, -1), (2**63 - 1, 2**63 - 1)):
         await limit(orgs, "org_user", number, org_id=1)
-        assert (await shown(orgs, 1, rules))["org_user"] == (kept, 2)
-    assert (await shown(orgs, 1, rules))["dashboard"] == (100, 0)
-    assert (await shown(orgs, 2, rules))["org_user"] == (10, 0)
+        assert (await use_by_target(orgs, 1, rules))["org_user"] == (kept, 2)
+    assert (await use_by_target(orgs, 1, rules))["dashboard"] == (100, 0)
+    assert (await use_by_target(orgs, 2, rules))["org_user"] == (10, 0)
     await limit(orgs, "org_user", 3, user_id=2)
     async with orgs.connection() as connection:
         assert await quotas.of_user(connection, rules, 2) == [quotas.Quota("org_user", 3, 1, user_id=2)]
@@ -107,7 +107,7 @@ async def test_what_somebody_set_comes_before_the_default(orgs: Database) -> Non
 
 
 @pytest.mark.parametrize(
-    ("owner", "target", "said"),
+    ("owner", "target", "message"),
     [
         ({"org_id": 1}, "bogus", 'unknown quota target "bogus"; known: org_user, dashboard, data_source, api_key, alert_rule'),
         ({"org_id": 1}, "user", "unknown quota target"),
@@ -119,9 +119,9 @@ async def test_what_somebody_set_comes_before_the_default(orgs: Database) -> Non
         ({}, "org_user", "user not found"),
     ],
 )
-async def test_a_limit_is_set_for_what_there_is(orgs: Database, owner: dict[str, int], target: str, said: str) -> None:
-    """An unknown target is told with the known ones; neither it nor an unknown owner leaves a row."""
-    with pytest.raises(NotFound, match=said):
+async def test_a_limit_needs_a_known_target_and_owner(orgs: Database, owner: dict[str, int], target: str, message: str) -> None:
+    """The error for an unknown target lists the known ones; an unknown target or owner adds no row."""
+    with pytest.raises(NotFound, match=message):
         await limit(orgs, target, 5, **owner)
     async with orgs.connection() as connection:
         assert await connection.fetchval("select count(*) from quota") == 0
@@ -129,22 +129,22 @@ async def test_a_limit_is_set_for_what_there_is(orgs: Database, owner: dict[str,
 
 @pytest.mark.parametrize(("number", "made"), [(-1, 3), (0, 0), (1, 1), (2, 2), (3, 3), (4, 3)])
 async def test_creating_stops_at_the_limit(orgs: Database, number: int, made: int) -> None:
-    """As many come about as the limit allows, -1 allows all, 0 none; lowering it below what there is refuses more and takes nothing."""
+    """-1 means unlimited and 0 none; a limit below the use refuses more and deletes nothing."""
     await limit(orgs, "api_key", number, org_id=1)
     for name in ("a", "b", "c"):
         try:
             await make_key(orgs, name)
         except QuotaReached:
             break
-    assert (await shown(orgs, 1))["api_key"] == (number, made)
+    assert (await use_by_target(orgs, 1))["api_key"] == (number, made)
     await limit(orgs, "api_key", 0, org_id=1)
     with pytest.raises(QuotaReached):
         await make_key(orgs, "d")
-    assert (await shown(orgs, 1))["api_key"] == (0, made)
+    assert (await use_by_target(orgs, 1))["api_key"] == (0, made)
 
 
-async def test_what_is_reached_is_told(orgs: Database) -> None:
-    """The error has the classic text, and scope, target, limit and use for programs, in both shapes."""
+async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
+    """The error has the classic text, and scope, target, limit and use as fields, in both shapes."""
     await limit(orgs, "org_user", 2, org_id=1)
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached) as caught:
@@ -158,8 +158,8 @@ async def test_what_is_reached_is_told(orgs: Database) -> None:
             await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), text="Quota reached")
 
 
-async def test_several_at_once_come_whole_or_not_at_all(orgs: Database) -> None:
-    """A claim for n fits only where n places are free."""
+async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
+    """A claim for n succeeds only if n places are free."""
     await limit(orgs, "api_key", 5, org_id=1)
     await make_key(orgs, "a")
     async with orgs.transaction() as connection:
@@ -168,8 +168,8 @@ async def test_several_at_once_come_whole_or_not_at_all(orgs: Database) -> None:
             await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", new=5))
 
 
-async def test_global_limits_count_everybody(orgs: Database) -> None:
-    """They come from the settings and hold over all organizations; people are counted without service accounts."""
+async def test_global_limits_count_all_organizations(orgs: Database) -> None:
+    """Global limits come from the settings and count all organizations; users are counted without service accounts."""
     rules = QuotaRules(defaults={"global_api_key": 2, "global_user": 3, "global_org": 2})
     await make_key(orgs, "a", rules)
     await make_key(orgs, "b", rules, org_id=2)
@@ -182,8 +182,8 @@ async def test_global_limits_count_everybody(orgs: Database) -> None:
         await quotas.reserve(connection, rules, Claim(Scope.GLOBAL, 0, "user"))
 
 
-async def test_nothing_is_locked_where_nothing_is_limited(orgs: Database) -> None:
-    """Only a finite limit makes creators wait for one another; quotas that are off limit nothing, whatever is set."""
+async def test_unlimited_quotas_take_no_lock(orgs: Database) -> None:
+    """Only a finite limit serializes creators; disabled quotas limit nothing, whatever is set."""
     claim = Claim(Scope.ORG, 1, "api_key")
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NONE, claim)
@@ -197,8 +197,8 @@ async def test_nothing_is_locked_where_nothing_is_limited(orgs: Database) -> Non
         assert await quota_locks(connection) == 1
 
 
-def test_a_claim_is_for_something_that_is_counted() -> None:
-    """A target that a scope does not have is a mistake of the program, not an unlimited one."""
+def test_a_claim_needs_a_target_of_its_scope() -> None:
+    """A target that the scope does not have is a programming error, not an unlimited claim."""
     with pytest.raises(ValueError, match="org_user is not counted for the scope global"):
         Claim(Scope.GLOBAL, 0, "org_user")
 
@@ -225,10 +225,10 @@ _MEMBER: Create = lambda connection, number: connection.execute(  # noqa: E731
         pytest.param([Claim(Scope.GLOBAL, 0, "api_key"), Claim(Scope.ORG, 1, "api_key")], _KEY, id="both in the other order"),
     ],
 )
-async def test_of_many_at_once_exactly_as_many_come_as_may(
+async def test_concurrent_creators_never_exceed_the_limit(
     orgs: Database, database_url: str, claims: Sequence[Claim], create: Create
 ) -> None:
-    """Fifty creators with ten places free, through two processes' pools: ten make it, forty are refused, nobody waits in a circle."""
+    """Fifty creators compete for ten places through two pools: ten succeed and forty are refused, without a deadlock."""
     await limit(orgs, "org_user", 10, org_id=2)
     async with orgs.connection() as connection:
         await connection.execute(
@@ -253,8 +253,8 @@ async def test_of_many_at_once_exactly_as_many_come_as_may(
     assert sum(made) == 10
 
 
-async def test_a_limit_set_meanwhile_holds_for_who_comes_after(orgs: Database) -> None:
-    """Setting waits for a creator at work, and its successor sees the new limit."""
+async def test_a_new_limit_holds_for_the_next_creator(orgs: Database) -> None:
+    """Setting a limit waits for a running creator; the next creator sees the new limit."""
     await limit(orgs, "api_key", 5, org_id=1)
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key"))
@@ -266,7 +266,7 @@ async def test_a_limit_set_meanwhile_holds_for_who_comes_after(orgs: Database) -
     await setting
     with pytest.raises(QuotaReached):
         await make_key(orgs, "b")
-    assert (await shown(orgs, 1))["api_key"] == (0, 1)
+    assert (await use_by_target(orgs, 1))["api_key"] == (0, 1)
 
 
 _PERSON = 'insert into "user" (login, email, org_id) values ($$n{n}$$, $$n{n}$$, 1) on conflict do nothing'
@@ -289,8 +289,8 @@ _STEPS = {
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(st.tuples(st.sampled_from(sorted(_STEPS)), st.integers(0, 6)), max_size=12))
-def test_use_is_what_a_recount_finds(database_url: str, steps: list[tuple[str, int]]) -> None:
-    """Whatever is made and removed, in any order: every count shown equals one done row by row."""
+def test_use_equals_a_recount(database_url: str, steps: list[tuple[str, int]]) -> None:
+    """After any sequence of creations and deletions every reported use equals a count of the rows."""
     asyncio.run(_walk(database_url, steps))
 
 
@@ -303,14 +303,14 @@ async def _walk(url: str, steps: list[tuple[str, int]]) -> None:
             await connection.execute("insert into org (id, name) values (1, 'Main Org.'), (2, 'Other')")
             for name, number in steps:
                 await connection.execute(_STEPS[name].format(n=number))
-            people = {row["id"] for row in await connection.fetch('select * from "user"') if not row["is_service_account"]}
+            persons = {row["id"] for row in await connection.fetch('select * from "user"') if not row["is_service_account"]}
             members = [(row["org_id"], row["user_id"]) for row in await connection.fetch("select * from org_user")]
             keys = [row["org_id"] for row in await connection.fetch("select * from api_key")]
             for org in await connection.fetch("select id from org"):
                 found = {quota.target: quota.used for quota in await quotas.of_org(connection, NONE, org["id"]) or ()}
-                assert found["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in people)
+                assert found["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in persons)
                 assert found["api_key"] == keys.count(org["id"])
-            for person in people:
+            for person in persons:
                 assert [quota.used for quota in await quotas.of_user(connection, NONE, person) or ()] == [
                     sum(1 for _, user_id in members if user_id == person)
                 ]

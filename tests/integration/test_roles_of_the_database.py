@@ -1,4 +1,4 @@
-"""The roles of services read and write rows as far as their service needs, and never the schema."""
+"""Database roles of services: they read and write the rows that their service needs, and never the schema."""
 
 import asyncio
 import shutil
@@ -36,7 +36,7 @@ API, JOBS_WORKER, EXPRESSIONS = grants.SERVICES
 
 @pytest.fixture
 async def address(database: Database, database_url: str) -> AsyncIterator[Address]:
-    """Roles of this test's own, with the rights of the services; yields the address for one."""
+    """Create roles for this test with the rights of the services; yield a function that returns the address of a role."""
     suffix, parts = f"_{token_hex(4)}", urlsplit(database_url)
     async with database.transaction() as connection:
         for name in grants.SERVICES:
@@ -50,7 +50,7 @@ async def address(database: Database, database_url: str) -> AsyncIterator[Addres
 
 @pytest.fixture
 async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.ClientSession]:
-    """All services, each with its own role, over a folder with the examples."""
+    """Run all services, each with its own role, over a folder with the examples."""
     shutil.copytree(EXAMPLES / "dashboards", tmp_path / "dashboards")
     settings = load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only")
     broker = MemoryBroker()
@@ -72,8 +72,8 @@ async def session(address: Address, tmp_path: Path) -> AsyncIterator[aiohttp.Cli
         yield await stack.enter_async_context(aiohttp.ClientSession(url, headers=BASIC))
 
 
-async def test_services_do_their_work_with_their_roles(session: aiohttp.ClientSession) -> None:
-    """A sync, a query over a data source with a secret, an evaluation, a picture, a user, and the removal of all that was synced."""
+async def test_services_work_with_their_roles(session: aiohttp.ClientSession) -> None:
+    """A sync, a query with a secret, an evaluation, a picture, a new user and a removed repository all succeed."""
 
     async def call(method: str, path: str, **options: Any) -> Any:
         async with session.request(method, path, **options) as answer:
@@ -128,8 +128,8 @@ async def test_services_do_their_work_with_their_roles(session: aiohttp.ClientSe
         (JOBS_WORKER, "insert into permission default values"),
     ],
 )
-async def test_a_service_may_not(address: Address, role: str, statement: str) -> None:
-    """The database refuses it."""
+async def test_a_role_is_limited_to_its_service(address: Address, role: str, statement: str) -> None:
+    """The database refuses statements that a service does not need."""
     connection = await asyncpg.connect(address(role))
     try:
         with pytest.raises(asyncpg.InsufficientPrivilegeError):

@@ -1,4 +1,4 @@
-"""The laws of migrating: in order, once, one migrator at a time, and never past a file that does not fit."""
+"""Migrations run in order, once, one migrator at a time, and never past a mismatching file."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,14 +14,14 @@ from dashwright.common.errors import DashwrightError, Unavailable
 
 @pytest.fixture
 async def empty_url(postgres_dsn: str) -> AsyncIterator[str]:
-    """A database without any schema."""
+    """Return the URL of a database without a schema."""
     async with databases.fresh(postgres_dsn, "template0") as url:
         yield url
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """A folder of two migrations, the second of which needs the first."""
+    """Return a folder of two migrations, the second of which needs the first."""
     (tmp_path / "0001_one.sql").write_text("create table one (x int);\ninsert into one values (1);\n")
     (tmp_path / "0002_two.sql").write_text("create table two as select x from one;\n")
     return tmp_path
@@ -36,7 +36,7 @@ async def fetch(url: str, query: str) -> object:
 
 
 async def test_each_file_runs_once_and_in_order(empty_url: str, source: Path) -> None:
-    """What is pending is what is then applied; a second run finds nothing to do, and a new file only itself."""
+    """Pending files are applied; a second run applies nothing, and a new file alone."""
     names = ["0001_one.sql", "0002_two.sql"]
     assert await schema.pending(empty_url, source) == names
     assert await schema.migrate(empty_url, source) == names
@@ -47,20 +47,20 @@ async def test_each_file_runs_once_and_in_order(empty_url: str, source: Path) ->
     assert await fetch(empty_url, "select sum(x) from two") == 4
 
 
-async def test_asking_changes_nothing(empty_url: str, source: Path) -> None:
-    """``pending`` leaves an empty database empty."""
+async def test_pending_changes_nothing(empty_url: str, source: Path) -> None:
+    """Listing the pending files leaves an empty database empty."""
     await schema.pending(empty_url, source)
     assert await fetch(empty_url, "select count(*) from pg_tables where schemaname = 'public'") == 0
 
 
-async def test_two_migrators_do_the_work_once(empty_url: str, source: Path) -> None:
-    """Of migrators that start together one applies each file; the others wait and then have nothing to do."""
+async def test_concurrent_migrators_apply_each_file_once(empty_url: str, source: Path) -> None:
+    """One of two concurrent migrators applies each file; the other waits and then finds nothing to do."""
     done = await asyncio.gather(*(schema.migrate(empty_url, source) for _ in range(4)))
     assert sorted(done) == [[], [], [], ["0001_one.sql", "0002_two.sql"]]
 
 
-async def test_a_migrator_that_hangs_is_not_waited_for_without_end(empty_url: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second migrator gives up after a while, and says why."""
+async def test_the_wait_for_another_migrator_is_limited(empty_url: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second migrator gives up after its limit with the reason."""
     monkeypatch.setattr(schema, "_LOCK_WAIT", "100ms")
     holder = await asyncpg.connect(empty_url)
     await holder.execute("select pg_advisory_lock($1)", schema._LOCK)
@@ -69,8 +69,8 @@ async def test_a_migrator_that_hangs_is_not_waited_for_without_end(empty_url: st
     await holder.close()
 
 
-async def test_a_failing_file_leaves_nothing_of_itself(empty_url: str, source: Path) -> None:
-    """The files before it stay applied, its own statements are rolled back, and the error names it."""
+async def test_a_failing_file_is_rolled_back(empty_url: str, source: Path) -> None:
+    """The files before it remain applied, its own statements are rolled back, and the error names it."""
     (source / "0003_bad.sql").write_text("create table three ();\nselect nonsense;")
     with pytest.raises(DashwrightError, match=r'0003_bad\.sql failed and was rolled back: column "nonsense" does not exist'):
         await schema.migrate(empty_url, source)
@@ -78,16 +78,16 @@ async def test_a_failing_file_leaves_nothing_of_itself(empty_url: str, source: P
     assert await fetch(empty_url, "select to_regclass('three') is null and to_regclass('two') is not null")
 
 
-async def test_a_file_and_its_record_are_one(empty_url: str, source: Path) -> None:
-    """A file whose run cannot be recorded did not run."""
+async def test_a_file_and_its_record_are_one_transaction(empty_url: str, source: Path) -> None:
+    """A file whose run cannot be recorded is rolled back."""
     (source / "0003_three.sql").write_text("create table three (); insert into schema_migrations values ('0003_three.sql', 'taken');")
     with pytest.raises(DashwrightError, match=r"0003_three\.sql failed and was rolled back"):
         await schema.migrate(empty_url, source)
     assert await fetch(empty_url, "select to_regclass('three') is null")
 
 
-async def test_a_changed_file_refuses(empty_url: str, source: Path) -> None:
-    """A file that ran and then changed stops everything; other ends of lines are no change."""
+async def test_a_changed_file_is_refused(empty_url: str, source: Path) -> None:
+    """A file that changed after it ran stops the migration; other line endings do not count."""
     await schema.migrate(empty_url, source)
     first = source / "0001_one.sql"
     first.write_bytes(first.read_bytes().replace(b"\n", b"\r\n"))
@@ -98,16 +98,16 @@ async def test_a_changed_file_refuses(empty_url: str, source: Path) -> None:
             await verb(empty_url, source)
 
 
-async def test_a_newer_database_refuses(empty_url: str, source: Path) -> None:
-    """A program that does not know a file that ran there does not touch the database."""
+async def test_a_newer_database_is_refused(empty_url: str, source: Path) -> None:
+    """A program that does not know an applied file does not change the database."""
     await schema.migrate(empty_url, source)
     (source / "0002_two.sql").rename(source / "0003_three.sql")
     with pytest.raises(DashwrightError, match=r"newer than this program: it has 0002_two\.sql"):
         await schema.migrate(empty_url, source)
 
 
-async def test_a_file_from_the_past_refuses(empty_url: str, source: Path) -> None:
-    """A new file with a number below one that ran would run in another order elsewhere."""
+async def test_a_file_before_applied_ones_is_refused(empty_url: str, source: Path) -> None:
+    """A new file with a lower number than an applied one would run in another order elsewhere."""
     (source / "0001_one.sql").rename(source / "0003_one.sql")
     (source / "0002_two.sql").unlink()
     await schema.migrate(empty_url, source)
@@ -116,14 +116,14 @@ async def test_a_file_from_the_past_refuses(empty_url: str, source: Path) -> Non
         await schema.migrate(empty_url, source)
 
 
-async def test_a_database_that_is_away_is_unavailable() -> None:
-    """Migrating where nothing listens names the place without the password."""
+async def test_an_unreachable_database_is_unavailable() -> None:
+    """Migrating an unreachable database raises an error with its address but not its password."""
     with pytest.raises(Unavailable, match=r"x at 127\.0\.0\.1:1 ") as caught:
         await schema.migrate("postgresql://me:hidden@127.0.0.1:1/x")
     assert "hidden" not in str(caught.value)
 
 
-async def test_the_schema_of_this_program_is_whole(empty_url: str) -> None:
-    """The files that ship apply to an empty database, and then none is pending."""
+async def test_the_shipped_schema_is_complete(empty_url: str) -> None:
+    """The shipped files apply to an empty database, and none is pending afterwards."""
     assert await schema.migrate(empty_url) == [migration.name for migration in schema.read(schema.MIGRATIONS)]
     assert await schema.pending(empty_url) == []

@@ -1,4 +1,4 @@
-"""What the tables of the trash make of rows from before them."""
+"""Migration of existing rows in the tables of the trash."""
 
 import shutil
 from importlib.resources import as_file
@@ -19,8 +19,8 @@ BODIES = {
 }
 
 
-async def test_objects_from_before_know_their_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
-    """From their bodies; versions stay. Of what is gone, and told of by nobody, the history goes."""
+async def test_the_migration_extracts_library_panels(postgres_dsn: str, tmp_path: Path) -> None:
+    """Library panels come from the bodies and versions do not change; history without an object is deleted."""
     async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
         for name, body in BODIES.items():

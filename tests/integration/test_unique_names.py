@@ -1,4 +1,4 @@
-"""Violations of uniqueness as errors of ours."""
+"""Conversion of unique violations to errors of the API."""
 
 import asyncpg
 import pytest
@@ -10,22 +10,22 @@ from dashwright.common.errors import Conflict
 TAKEN = Conflict("Organization name taken")
 
 
-async def test_what_is_taken_is_the_error_that_was_named(database: Database) -> None:
-    """The violated constraint decides; the block may stand around the whole transaction."""
+async def test_a_taken_name_raises_the_given_error(database: Database) -> None:
+    """The violated constraint selects the error; the block may enclose the whole transaction."""
     with pytest.raises(Conflict, match="Organization name taken"), unique(otherwise={"org_name_key": TAKEN}):
         async with database.transaction() as connection:
             await connection.execute("insert into org (name) values ('a'), ('a')")
 
 
-async def test_a_violation_nobody_named_passes(database: Database) -> None:
-    """An unforeseen one is a failure of ours, never the wrong words."""
+async def test_an_unlisted_violation_is_not_converted(database: Database) -> None:
+    """A violation of another constraint is an internal failure and not converted to a wrong message."""
     with pytest.raises(asyncpg.UniqueViolationError), unique(otherwise={"user_by_login": TAKEN}):
         async with database.transaction() as connection:
             await connection.execute("insert into org (name) values ('a'), ('a')")
 
 
-async def test_with_a_savepoint_the_transaction_goes_on(database: Database) -> None:
-    """A refusal inside a savepoint costs the savepoint only."""
+async def test_a_violation_in_a_savepoint_keeps_the_transaction(database: Database) -> None:
+    """A violation inside a savepoint rolls back to the savepoint, and the transaction continues."""
     async with database.transaction() as connection:
         await connection.execute("insert into org (name) values ('a')")
         with pytest.raises(Conflict), unique(otherwise={"org_name_key": TAKEN}):

@@ -1,4 +1,4 @@
-"""Accounts in a real database: the first user, finding a login, roles by organization."""
+"""Accounts in a real database: the first user, lookup of a login, and roles by organization."""
 
 import asyncio
 
@@ -33,8 +33,8 @@ async def first(database: Database) -> Database:
     return database
 
 
-async def test_two_gateways_make_the_first_user_once(database: Database) -> None:
-    """Clients rely on organization 1 and user 1; whoever comes second finds them made."""
+async def test_concurrent_gateways_create_the_first_user_once(database: Database) -> None:
+    """Clients rely on organization 1 and user 1, which one gateway creates and the others find."""
 
     async def start() -> bool:
         async with database.connection() as connection:
@@ -52,8 +52,8 @@ async def test_two_gateways_make_the_first_user_once(database: Database) -> None
     assert await add_org(database, "Next") == 2
 
 
-async def test_an_attempt_that_fails_leaves_the_numbers_free(database: Database) -> None:
-    """The first user is user 1 also after a start that was broken off."""
+async def test_a_failed_start_uses_no_ids(database: Database) -> None:
+    """The first user is user 1 even after a failed start."""
     async with database.connection() as connection:
         with pytest.raises(asyncpg.CheckViolationError):
             await ensure_first_user(connection, "", "hash")
@@ -64,8 +64,8 @@ async def test_an_attempt_that_fails_leaves_the_numbers_free(database: Database)
     assert (account.login, account.identity.user_id, account.identity.org_id) == ("boss@x.org", 1, 1)
 
 
-async def test_a_login_is_found_in_any_case_by_login_or_e_mail(first: Database) -> None:
-    """A login wins over somebody else's e-mail of the same text."""
+async def test_a_user_is_found_by_login_or_email_in_any_case(first: Database) -> None:
+    """A login takes precedence over another user's e-mail address of the same text."""
     await add_user(first, "Ann@X.org", "other@x.org")
     await add_user(first, "bob", "ann@x.org")
     accounts = UserAccounts(first)
@@ -73,22 +73,22 @@ async def test_a_login_is_found_in_any_case_by_login_or_e_mail(first: Database) 
         account = await accounts.find(given, None)
         assert account is not None
         assert account.login == login
-    assert await accounts.find("nobody", None) is None
+    assert await accounts.find("missing", None) is None
 
 
-async def test_an_identity_is_that_of_the_wanted_organization(first: Database) -> None:
-    """Without a wish it is the current organization, or the first one where that was left; a stranger has none."""
+async def test_an_identity_belongs_to_the_requested_organization(first: Database) -> None:
+    """By default it belongs to the current organization, or the first one of the user's; without membership there is no identity."""
     user_id = await add_user(first, "ann", "ann@x.org", org_id=3)
     two = await add_org(first, "Two", (user_id, Role.VIEWER))
     three = await add_org(first, "Three", (user_id, Role.EDITOR))
     accounts = UserAccounts(first)
 
-    async def seen(wanted: int | None) -> tuple[int, Role] | None:
-        account = await accounts.find("ann", wanted)
+    async def seen(requested: int | None) -> tuple[int, Role] | None:
+        account = await accounts.find("ann", requested)
         assert account is not None
         return None if account.identity is None else (account.identity.org_id, account.identity.role)
 
-    assert [await seen(wanted) for wanted in (None, two, three, 1)] == [
+    assert [await seen(requested) for requested in (None, two, three, 1)] == [
         (three, Role.EDITOR),
         (two, Role.VIEWER),
         (three, Role.EDITOR),
@@ -110,14 +110,14 @@ async def test_the_first_user_may_do_everything(first: Database) -> None:
 
 
 @pytest.mark.parametrize(("login", "email"), [("ADMIN", "new@x"), ("new", "Admin@localhost")])
-async def test_no_two_accounts_share_a_login_or_e_mail(first: Database, login: str, email: str) -> None:
-    """Case does not make a name another one."""
+async def test_logins_and_emails_are_unique(first: Database, login: str, email: str) -> None:
+    """Login and e-mail address are unique without regard to case."""
     with pytest.raises(asyncpg.UniqueViolationError):
         await add_user(first, login, email)
 
 
-async def test_another_organization_sees_a_user_by_their_role_there(first: Database) -> None:
-    """No role and no permission where they are no member, nor globally; a server admin may everything everywhere."""
+async def test_a_users_role_depends_on_the_organization(first: Database) -> None:
+    """A user has no role and no permission outside their organizations; a server admin has all permissions everywhere."""
     user_id = await add_user(first, "ann", "ann@x.org")
     two = await add_org(first, "Two", (user_id, Role.EDITOR))
     accounts = UserAccounts(first)

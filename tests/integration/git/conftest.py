@@ -1,4 +1,4 @@
-"""A git server of the test's own, and copies of what it holds."""
+"""Fixtures of a git server for one test, and of mirrors of its repositories."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -30,7 +30,7 @@ def mirrors(tmp_path: Path) -> Mirrors:
 
 @pytest.fixture
 def ask(server: GitServer) -> Ask:
-    """A repository of the server as a worker sees it."""
+    """Return a function that returns a repository of the server as a worker accesses it."""
 
     def ask(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
         return Remote(server.url(name), token, Reach(AllowedHosts.of(allowed), "the repository's"), seconds)

@@ -1,4 +1,4 @@
-"""A history of dashboards as a team writes it, drawn by chance: each revision changes what the one before left."""
+"""Random histories of dashboards: each revision changes the files of the one before like a team would."""
 
 import json
 import posixpath
@@ -21,9 +21,10 @@ _SIGNATURE: Final = pygit2.Signature("Test", "t@example.org", 1_700_000_000, 0)
 
 
 class History:
-    """Revisions in a bare repository, on ``main``. ``files`` is the newest tree; with a ``directory`` it lies there, among others."""
+    """Revisions on ``main`` of a bare repository."""
 
     def __init__(self, bare: Path, seed: int, directory: str = "") -> None:
+        #: The newest tree. With a ``directory``, its files are in that, next to files outside.
         self.files: Files = {}
         self._directory = directory
         self._repository = pygit2.Repository(str(bare))
@@ -32,7 +33,7 @@ class History:
         self._newest: pygit2.Oid | None = None
 
     def revise(self) -> str:
-        """One more revision; what was done, for whoever reads of a failure."""
+        """Commit one more revision and return the names of its edits, for the report of a failed test."""
         edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._made else [History.add] * 12
         before, parents = dict(self.files), [self._newest] if self._newest else []
         for edit in edits:
@@ -52,7 +53,7 @@ class History:
             self._write(path, self._body(self._named(path) or self._name(), path))
 
     def rename(self) -> None:
-        """The file, and the object with it where the file does not say who it is."""
+        """Rename a file, and its object too if the file does not name it."""
         if path := self._any():
             body = self.files.pop(path)
             self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file(path), body)
@@ -85,8 +86,8 @@ class History:
         if path := self._any():
             self._write(path, self._random.choice(_BROKEN))
 
-    def mend(self) -> None:
-        """All that is broken, and all names that two files have."""
+    def repair(self) -> None:
+        """Replace broken files and one of two files with equal names."""
         seen = set()
         for path in self._boards():
             name = self._named(path)
@@ -94,32 +95,32 @@ class History:
                 self._write(path, self._body(self._name(), path))
             seen.add(name or path)
 
-    def name_anew(self) -> None:
-        """The file stays where it is and stands for another object."""
+    def rename_object(self) -> None:
+        """Replace the object of a file by another one."""
         if path := self._any():
             self._write(path, self._body(self._name(), path))
 
     def copy(self) -> None:
-        """With the name in it, which then belongs to two."""
+        """Copy a file with the name of its object, which then has two files."""
         if path := self._any():
             self._write(self._path(path.rpartition(".")[2]), self.files[path])
 
-    def write_otherwise(self) -> None:
-        """JSON as YAML, under the other name."""
+    def convert_to_yaml(self) -> None:
+        """Convert a JSON file to YAML, under the other file name."""
         if (path := self._any()) and path.endswith(".json") and self._named(path) is not None:
             tree = json.loads(self.files.pop(path))
             self._write(path.removesuffix("json") + "yaml", as_yaml(tree))
 
-    def keep_empty(self) -> None:
-        """A directory without dashboards is a folder all the same."""
+    def add_empty_directory(self) -> None:
+        """Add a directory without dashboards, which is a folder nevertheless."""
         self._write(f"empty-{self._next()}/why.md", b"")
 
     def add_other(self) -> None:
         name = self._random.choice(["README.md", ".hidden.json", "logo.png", "Makefile"])
         self._write(self._random.choice(_DIRECTORIES) + name, b"other")
 
-    def stand_in_the_way(self) -> None:
-        """A directory where a file was, and a file where a directory was."""
+    def replace_file_by_directory(self) -> None:
+        """Replace a file by a directory of its name."""
         if path := self._any():
             body = self.files.pop(path)
             self._write(f"{path}/inside.{path.rpartition('.')[2]}", body)
@@ -128,7 +129,7 @@ class History:
         pass
 
     def _write(self, path: str, body: bytes) -> None:
-        """In place of whatever stands in the way."""
+        """Write a file, in place of files and directories that conflict with its path."""
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
         self.files = {other: it for other, it in self.files.items() if other not in above and not other.startswith(f"{path}/")}
         self.files[path] = body
@@ -157,7 +158,7 @@ class History:
         return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
 
     def _name(self) -> str:
-        """Now and then one that another file has, too."""
+        """Return a new name, sometimes one that another file may have."""
         return f"d-{self._random.randrange(40)}" if self._random.random() < 0.1 else f"n-{self._next()}"
 
     def _path(self, suffix: str = "") -> str:
@@ -168,7 +169,7 @@ class History:
         return f"board {self._next()}.{like.rpartition('.')[2]}"
 
     def _any(self) -> str:
-        """Some file that is to hold a dashboard."""
+        """Return the path of some dashboard file."""
         found = self._boards()
         return self._random.choice(found) if found else ""
 
@@ -176,7 +177,7 @@ class History:
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
 
     def _named(self, path: str) -> str | None:
-        """The name in a file, empty where it says none; None of a broken one."""
+        """Return the name in a file: empty if the file has none, None for a broken file."""
         if self.files[path] in _BROKEN:
             return None
         tree = yaml.safe_load(self.files[path])
@@ -195,8 +196,8 @@ class History:
         return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))
 
     def _noise(self) -> Files:
-        """What nobody is to look at: of other tools, broken, and of equal names beside the directory and above it."""
-        beside = [
+        """Return files that a sync must ignore: of other tools, broken, and of equal names next to and above the directory."""
+        outside = [
             f"{self._directory}.json",
             f"{self._directory}-old/board.json",
             f"{self._directory}/../deploy.yaml",
@@ -204,7 +205,7 @@ class History:
             "d.json",
         ]
         bodies = [*_BROKEN, b"replicas: 3", self._body("noise")]
-        return {posixpath.normpath(path): self._random.choice(bodies) for path in beside if self._random.random() < 0.7}
+        return {posixpath.normpath(path): self._random.choice(bodies) for path in outside if self._random.random() < 0.7}
 
 
 def as_yaml(tree: Any) -> bytes:
@@ -213,6 +214,6 @@ def as_yaml(tree: Any) -> bytes:
 
 EDITS: Final[Sequence[Callable[[History], None]]] = [
     *(History.add, History.change, History.change, History.rename, History.move, History.move_directory, History.remove),
-    *(History.remove_directory, History.damage, *[History.mend] * 5, History.name_anew, History.copy, History.write_otherwise),
-    *(History.keep_empty, History.add_other, History.stand_in_the_way, History.do_nothing),
+    *(History.remove_directory, History.damage, *[History.repair] * 5, History.rename_object, History.copy, History.convert_to_yaml),
+    *(History.add_empty_directory, History.add_other, History.replace_file_by_directory, History.do_nothing),
 ]

@@ -1,4 +1,4 @@
-"""The version of the git program: asked for until it will do, by each worker for itself."""
+"""The check of the git program's version: repeated until it succeeds, for each worker."""
 
 import os
 from pathlib import Path
@@ -10,15 +10,15 @@ from dashwright.jobs_worker.adapters.git.command import Program
 
 
 def install(folder: Path, version: str) -> Path:
-    """A program that tells a version; each run of it leaves a line in the file."""
+    """Write a program that prints a git version and appends a line to the returned file at each run."""
     program, runs = folder / "git", folder / "runs"
     program.write_text(f"#!/bin/sh\necho run >> '{runs}'\necho 'git version {version}'\n")
     program.chmod(0o755)
     return runs
 
 
-async def test_a_git_that_is_too_old_is_named_until_there_is_a_newer_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody has to start the worker again; then it is asked no more."""
+async def test_an_outdated_git_is_reported_until_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The version is checked again until it is sufficient, without a restart of the worker, then no more."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     program = Program()
     install(tmp_path, "2.36.9")
@@ -32,8 +32,8 @@ async def test_a_git_that_is_too_old_is_named_until_there_is_a_newer_one(tmp_pat
     assert len(runs.read_text().splitlines()) == before + 1
 
 
-async def test_what_one_worker_found_is_no_other_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each looks for itself."""
+async def test_each_worker_checks_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result of one worker's check is not used by another worker."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     install(tmp_path, "2.40.1")
     await Program().require(tmp_path)

@@ -1,4 +1,4 @@
-"""What the tests of the port have in common."""
+"""Setup of the tests of the git host port."""
 
 import base64
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""A git host of the test's own, and the port over its API."""
+"""Fixtures of a git host for one test, and of the port over its API."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,6 +9,6 @@ from tests.integration.host.asking import Asked, asking
 
 @pytest.fixture
 async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
-    """The repository ``team/boards`` with one pull request, as a worker asks its host."""
+    """Return the repository ``team/boards`` with one pull request, and a worker's access to its host."""
     async with asking(tmp_path) as asked:
         yield asked

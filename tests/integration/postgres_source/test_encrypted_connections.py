@@ -1,4 +1,4 @@
-"""TLS to a data source: encrypted as the record says, verified against the name in it, wherever that leads."""
+"""TLS to a data source: encrypted as configured, and verified against the configured name wherever it resolves to."""
 
 import asyncio
 import ssl
@@ -35,7 +35,7 @@ class Pair:
 
 
 class Authority:
-    """Makes certificates that it signs."""
+    """A certificate authority."""
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -62,8 +62,8 @@ AUTHORITY = Authority()
 SERVER, CLIENT = AUTHORITY.pair("db.test"), AUTHORITY.pair("reader")
 
 
-class Doorkeeper:
-    """Speaks TLS before a real server that does not, and passes everything on. Records the names that clients ask for."""
+class TlsProxy:
+    """A TLS proxy before a real server without TLS. Records the server names that clients request."""
 
     def __init__(self, upstream: tuple[str, int], folder: Path) -> None:
         self._upstream = upstream
@@ -106,8 +106,8 @@ async def _passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
     writer.close()
 
 
-class Pointing:
-    """Every name leads to this machine, as names do that somebody else decides on."""
+class LoopbackResolver:
+    """A resolver that returns the loopback for every name, like a name server under foreign control."""
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[IPv4Address]:
         assert encrypted
@@ -115,25 +115,25 @@ class Pointing:
 
 
 @dataclass(frozen=True)
-class Door:
-    keeper: Doorkeeper
+class TlsServer:
+    proxy: TlsProxy
     record: SourceRecord
 
 
 @asynccontextmanager
-async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[Door]:
+async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]:
     host, _, port = warehouse.place.rpartition(":")
-    keeper = Doorkeeper((host, int(port)), folder)
-    server = await asyncio.start_server(keeper.handle, "127.0.0.1", 0)
+    proxy = TlsProxy((host, int(port)), folder)
+    server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
     try:
-        yield Door(keeper, replace(warehouse.record, url=f"db.test:{server.sockets[0].getsockname()[1]}"))
+        yield TlsServer(proxy, replace(warehouse.record, url=f"db.test:{server.sockets[0].getsockname()[1]}"))
     finally:
         server.close()
-        await keeper.close()
+        await proxy.close()
 
 
 @pytest.fixture
-async def door(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[Door]:
+async def tls_server(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[TlsServer]:
     async with opened(warehouse, tmp_path) as made:
         yield made
 
@@ -144,7 +144,7 @@ def changed(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
 
 
 async def check(record: SourceRecord) -> str:
-    connections = Connections(Pointing())
+    connections = Connections(LoopbackResolver())
     try:
         return await Postgres(record, connections).health()
     finally:
@@ -152,14 +152,14 @@ async def check(record: SourceRecord) -> str:
 
 
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
-async def test_a_known_certificate_is_taken_for_the_name_in_the_record(door: Door, mode: str) -> None:
-    """Though the connection goes to an address: the one that was judged."""
-    assert await check(changed(door.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
-    assert door.keeper.asked_for == ["db.test"]
+async def test_a_known_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
+    """The certificate is verified for the configured name, although the connection is made to the checked address."""
+    assert await check(changed(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
+    assert tls_server.proxy.asked_for == ["db.test"]
 
 
 @pytest.mark.parametrize(
-    ("mode", "name", "authority", "told"),
+    ("mode", "name", "authority", "message"),
     [
         ("verify-full", "other.test", AUTHORITY, "certificate .* cannot be verified .*other.test"),
         ("verify-full", "db.test", Authority(), "certificate .* cannot be verified"),
@@ -168,42 +168,44 @@ async def test_a_known_certificate_is_taken_for_the_name_in_the_record(door: Doo
         ("verify-full", "db.test", None, "certificate .* cannot be verified"),
     ],
 )
-async def test_an_unknown_certificate_or_name_is_refused(door: Door, mode: str, name: str, authority: Authority | None, told: str) -> None:
-    """502 that says what to check."""
-    record = changed(door.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
-    with pytest.raises(SourceFailed, match=told):
+async def test_an_unknown_certificate_or_name_is_refused(
+    tls_server: TlsServer, mode: str, name: str, authority: Authority | None, message: str
+) -> None:
+    """An unknown certificate or name is a 502 that says what to check."""
+    record = changed(tls_server.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
+    with pytest.raises(SourceFailed, match=message):
         await check(replace(record, url=record.url.replace("db.test", name)))
 
 
 @pytest.mark.parametrize(("mode", "name"), [("require", "other.test"), ("verify-ca", "other.test")])
-async def test_the_name_is_verified_only_where_that_is_asked_for(door: Door, mode: str, name: str) -> None:
-    """Without an authority of its own, ``require`` encrypts and no more."""
-    record = changed(door.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
+async def test_the_name_is_verified_only_if_configured(tls_server: TlsServer, mode: str, name: str) -> None:
+    """Without a configured authority, ``require`` encrypts and verifies nothing."""
+    record = changed(tls_server.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
     assert await check(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
 
 
-async def test_a_client_certificate_is_shown(door: Door) -> None:
-    """Where the record has one."""
-    record = changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
+async def test_a_client_certificate_is_sent(tls_server: TlsServer) -> None:
+    """A configured client certificate is sent to the server."""
+    record = changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
     await check(record)
-    await check(changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem))
-    assert [bool(client) for client in door.keeper.clients] == [True, False]
+    await check(changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem))
+    assert [bool(client) for client in tls_server.proxy.clients] == [True, False]
 
 
 async def test_a_server_without_tls_is_refused(warehouse: Warehouse) -> None:
-    """A record that asks for encryption never gets a connection without."""
+    """A record that requires encryption never gets an unencrypted connection."""
     record = replace(warehouse.record, json_data={"sslmode": "require"})
     with pytest.raises(SourceFailed, match="check host, port and sslmode"):
         await check(record)
 
 
-def test_it_works_on_the_loop_that_serves(warehouse: Warehouse, tmp_path: Path) -> None:
-    """Encrypted and counted, cancelled on the server too, on uvloop as on asyncio's own loop."""
+def test_encryption_works_on_uvloop(warehouse: Warehouse, tmp_path: Path) -> None:
+    """An encrypted query is counted and cancelled on the server, on uvloop as on asyncio's own loop."""
 
     async def ask() -> None:
-        async with opened(warehouse, tmp_path) as door:
-            connections = Connections(Pointing())
-            source = Postgres(changed(door.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
+        async with opened(warehouse, tmp_path) as tls_server:
+            connections = Connections(LoopbackResolver())
+            source = Postgres(changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
             (frame,) = await source.query(a_query("select n from generate_series(1, 50000) n"), RANGE, patient())
             assert values(frame)["n"] == list(range(1, 50_001))
             with pytest.raises(TooLarge):

@@ -1,4 +1,4 @@
-"""What a hostile statement tries, and that nothing of it works: it ends in an error, or in nothing that lasts."""
+"""Hostile statements against a data source: each ends in an error, or has no lasting effect."""
 
 import asyncio
 from contextlib import suppress
@@ -124,42 +124,42 @@ WITHOUT_EFFECT = [
 
 
 @pytest.mark.parametrize("sql", NOT_READING)
-async def test_only_what_begins_like_reading_is_sent(ask: Ask, sql: str) -> None:
-    """The error says what a statement may begin with."""
+async def test_only_reading_statements_are_sent(ask: Ask, sql: str) -> None:
+    """The error lists the keywords that a statement may begin with."""
     with pytest.raises(BadRequest, match=r"begin with one of SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN|no statement"):
         await ask(sql)
 
 
-@pytest.mark.parametrize(("sql", "told"), REFUSED)
-async def test_what_does_harm_is_refused(ask: Ask, owner: Owner, sql: str, told: str) -> None:
-    """By the server, as a fault of the statement; and nothing has changed."""
-    with pytest.raises(BadRequest, match=told):
+@pytest.mark.parametrize(("sql", "message"), REFUSED)
+async def test_a_harmful_statement_is_refused(ask: Ask, owner: Owner, sql: str, message: str) -> None:
+    """The server refuses a harmful statement, which is an error of the query, and nothing has changed."""
+    with pytest.raises(BadRequest, match=message):
         await ask(sql)
     await _check_nothing_changed(owner)
     assert values(await ask("select 1 as x")) == {"x": [1]}
 
 
 @pytest.mark.parametrize("sql", WITHOUT_EFFECT)
-async def test_what_is_not_refused_leaves_nothing_behind(ask: Ask, owner: Owner, sql: str) -> None:
-    """Neither in the database nor in the session, which others use next."""
+async def test_an_accepted_statement_has_no_lasting_effect(ask: Ask, owner: Owner, sql: str) -> None:
+    """An accepted statement changes neither the database nor the session, which later queries reuse."""
     session = (
         "select pg_backend_pid() as pid, current_setting('work_mem') as memory, current_setting('search_path') as path, current_user as me"
     )
     before = values(await ask(session))
-    heard: list[object] = []
-    await owner.add_listener("x", lambda *told: heard.append(told[-1]))
+    notifications: list[object] = []
+    await owner.add_listener("x", lambda *arguments: notifications.append(arguments[-1]))
     with suppress(BadRequest):  # newer servers forbid more
         await ask(sql)
     assert values(await ask(session)) == before
     await _check_nothing_changed(owner)
     assert (await ask("select name from pg_prepared_statements where name = 'ghost'")).rows == 0
     await owner.execute("notify x, 'the end'")
-    await _until_heard(heard)
-    assert heard == ["the end"]
+    await _wait_for_notification(notifications)
+    assert notifications == ["the end"]
 
 
 async def test_a_transaction_is_read_only_and_bounded(ask: Ask) -> None:
-    """As is every session of the data source, which says whose it is."""
+    """Transactions and sessions of a data source are read-only and limited, and the session names its data source."""
     settings = ["transaction_read_only", "application_name", "lock_timeout"]
     sql = "select " + ", ".join(f"current_setting('{name}') as {name}" for name in settings)
     assert values(await ask(sql)) == {"transaction_read_only": ["on"], "application_name": ["dashwright"], "lock_timeout": ["5s"]}
@@ -176,8 +176,8 @@ async def test_a_transaction_is_read_only_and_bounded(ask: Ask) -> None:
         "select pg_sleep(0.02) from generate_series(1, 1000000)",
     ],
 )
-async def test_what_takes_too_long_is_ended(ask: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
-    """On the server, too: nobody is at work there afterwards."""
+async def test_a_slow_statement_is_cancelled(ask: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
+    """A slow statement is cancelled on the server too."""
     with pytest.raises(DeadlineExceeded):
         await ask(sql, Limits(deadline=Deadline(0.5)))
     assert values(await ask("select 1 as x")) == {"x": [1]}
@@ -189,15 +189,15 @@ async def test_what_takes_too_long_is_ended(ask: Ask, owner: Owner, warehouse: W
     "sql",
     ["select repeat('x', 20000000)", "select repeat('x', 1000) from generate_series(1, 20000)", "select array_fill(1, array[900000])"],
 )
-async def test_what_is_too_large_is_ended(ask: Ask, sql: str) -> None:
-    """Before it is held: a single value, many rows, a value that becomes text. The next statement gets a new connection."""
+async def test_a_large_result_is_cancelled(ask: Ask, sql: str) -> None:
+    """A large value, many rows, and large text are stopped before they fill the memory; the next statement gets a new connection."""
     with pytest.raises(TooLarge, match=r"too many bytes, more than the 1000000 allowed .*DASHWRIGHT_SOURCE_BYTES"):
         await ask(sql, patient(source_bytes=1_000_000))
     assert values(await ask("select 1 as x")) == {"x": [1]}
 
 
-async def test_rows_beyond_the_limit_are_left_out_and_said_so(ask: Ask) -> None:
-    """Without end or not: so many are read, and no more."""
+async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None:
+    """Only as many rows as the limit are read, even of an endless result."""
     frame = await ask("select generate_series(1, 1000000000000) as n", patient(source_rows=25_000))
     assert values(frame)["n"] == list(range(1, 25_001))
     assert frame.meta
@@ -212,13 +212,13 @@ async def test_rows_beyond_the_limit_are_left_out_and_said_so(ask: Ask) -> None:
 
 
 async def test_cells_beyond_the_limit_are_refused(ask: Ask) -> None:
-    """Many columns count as much as many rows."""
+    """Columns count as much as rows."""
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
         await ask("select n, n, n from generate_series(1, 400) n", patient(query_points=1000))
 
 
-async def test_ending_the_own_session_costs_only_that(ask: Ask) -> None:
-    """A role may end what the same role runs; the error is the server's, and the next statement works."""
+async def test_a_role_may_end_only_its_own_session(ask: Ask) -> None:
+    """A role may end its own sessions; the error is the server's, and the next statement works."""
     with pytest.raises(DashwrightError) as caught:
         await ask("select pg_terminate_backend(pg_backend_pid())")
     assert caught.value.status == 502
@@ -234,7 +234,7 @@ async def _check_nothing_changed(owner: Owner) -> None:
     assert tuple(await owner.fetchrow(facts)) == (60, 1770, None, 1, 0, 0, 0)
 
 
-async def _until_heard(heard: list[object]) -> None:
+async def _wait_for_notification(notifications: list[object]) -> None:
     async with asyncio.timeout(60):
-        while not heard:  # noqa: ASYNC110 (a call-back of the connection fills it)
+        while not notifications:  # noqa: ASYNC110 (a call-back of the connection fills it)
             await asyncio.sleep(0.01)

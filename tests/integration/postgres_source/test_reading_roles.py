@@ -1,4 +1,4 @@
-"""As whom a data source may be asked: a role that reads, and can become none that does more."""
+"""The roles that a data source accepts: those that may only read, and cannot become a more powerful role."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -16,7 +16,7 @@ from dashwright.expressions.sources.postgres.source import Postgres
 
 @pytest.fixture
 async def role(owner: Any, warehouse: Warehouse) -> AsyncIterator[str]:
-    """A role that may only log in; and another, ``…_higher``, that a test may give to it."""
+    """Create a role that may only log in, and another one, ``…_higher``, that a test may grant to it."""
     name = f"role_{token_hex(6)}"
     await owner.execute(f"create role {name} login password '{PASSWORD}'; create role {name}_higher")
     yield name
@@ -57,10 +57,10 @@ EVIL = """
 
 
 @pytest.mark.parametrize(("statement", "told"), REFUSED)
-async def test_a_role_that_may_do_more_than_read_is_refused(
+async def test_a_role_that_may_write_is_refused(
     owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str, told: str
 ) -> None:
-    """By itself, by what it inherits, by what it may become; the error says what is too much and how to make a fit role."""
+    """Own, inherited and grantable rights count; the error names the excess right and how to create a suitable role."""
     await owner.execute(EVIL)
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
@@ -85,8 +85,8 @@ async def test_a_role_that_may_do_more_than_read_is_refused(
         "create extension dblink; revoke execute on all functions in schema public from public; grant select on treasure to {role}",
     ],
 )
-async def test_a_role_that_reads_is_let_in(owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str) -> None:
-    """However much it may read; what else it might do, the read-only transaction forbids."""
+async def test_a_reading_role_is_accepted(owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str) -> None:
+    """A role may read anything; the read-only transaction forbids other effects."""
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
     try:
@@ -98,7 +98,7 @@ async def test_a_role_that_reads_is_let_in(owner: Any, warehouse: Warehouse, con
 
 
 async def test_every_new_connection_is_checked(owner: Any, warehouse: Warehouse, connections: Connections, role: str) -> None:
-    """A role that was fit when the data source was made may not stay so."""
+    """A role that gets more rights after the data source was created is refused at the next connection."""
     source = Postgres(record_of(warehouse, role), connections)
     assert await source.health() == "Database Connection OK"
     await owner.execute(f"alter role {role} superuser")
