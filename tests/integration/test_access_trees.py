@@ -1,4 +1,4 @@
-"""Trees of folders and rules: read whole, remembered only while changes are heard, and never too late."""
+"""Trees of folders and rules: read completely, cached only while notifications arrive, and never outdated."""
 
 import asyncio
 from collections.abc import Callable
@@ -21,24 +21,24 @@ from dashwright.common.stores.resources import Write
 VIC = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER))
 
 
-class Heard(Feed):
-    """A feed that hears what a test tells it."""
+class NotifiedFeed(Feed):
+    """A feed whose notifications the test sends."""
 
     def __init__(self) -> None:
         self.is_listening = True
-        self._told: list[Callable[[str | None], None]] = []
+        self._callbacks: list[Callable[[str | None], None]] = []
 
-    def on_access(self, heard: Callable[[str | None], None]) -> None:
-        self._told.append(heard)
+    def on_access(self, callback: Callable[[str | None], None]) -> None:
+        self._callbacks.append(callback)
 
-    def tell(self, namespace: str | None) -> None:
-        for heard in self._told:
-            heard(namespace)
+    def notify(self, namespace: str | None) -> None:
+        for callback in self._callbacks:
+            callback(namespace)
 
 
 @pytest.fixture
-def feed() -> Heard:
-    return Heard()
+def feed() -> NotifiedFeed:
+    return NotifiedFeed()
 
 
 async def write(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
@@ -49,7 +49,7 @@ async def write(database: Database, name: str, parent: str = "", *, namespace: s
 
 
 async def close(database: Database, name: str) -> None:
-    """Gives an object an empty list of its own."""
+    """Give an object an empty list of rules."""
     async with database.connection() as connection:
         statement = (
             "insert into access_list (uid, namespace, resource, name) select uid, namespace, resource, name from resource where name = $1"
@@ -57,8 +57,8 @@ async def close(database: Database, name: str) -> None:
         await connection.execute(statement, name)
 
 
-async def test_a_tree_has_every_folder_and_every_list_of_its_namespace(database: Database, feed: Heard) -> None:
-    """A list without rules is one, too; folders of other namespaces are in none."""
+async def test_a_tree_contains_its_whole_namespace(database: Database, feed: NotifiedFeed) -> None:
+    """A tree contains every folder and every list of rules of its namespace, including empty lists."""
     for name, parent in (("a", ""), ("b", "a"), ("c", "b")):
         await write(database, name, parent)
     await write(database, "d", "c", kind="dashboards")
@@ -71,17 +71,17 @@ async def test_a_tree_has_every_folder_and_every_list_of_its_namespace(database:
     assert tree.path("c") == ("c", "b", "a")
 
 
-async def test_a_tree_is_remembered_until_something_is_heard(database: Database, feed: Heard) -> None:
-    """Of its namespace, or of any; and not at all while nothing is heard."""
+async def test_a_tree_is_cached_until_a_notification(database: Database, feed: NotifiedFeed) -> None:
+    """A notification of its namespace, or of any, drops the tree; without a listener nothing is cached."""
     trees = Trees(database, feed)
     first = await trees.get("default")
     assert await trees.get("default") is first
     await trees.get("org-2")
-    feed.tell("org-2")
+    feed.notify("org-2")
     assert await trees.get("default") is first
     assert len(trees) == 1
     for namespace in ("default", None):
-        feed.tell(namespace)
+        feed.notify(namespace)
         again = await trees.get("default")
         assert again is not first
         first = again
@@ -90,12 +90,12 @@ async def test_a_tree_is_remembered_until_something_is_heard(database: Database,
     assert await trees.get("default") is not await trees.get("default")
 
 
-async def test_what_was_read_before_a_change_is_not_remembered_after_it(database: Database, feed: Heard) -> None:
-    """Nor does who asks after the change share a reading from before it; who asks at the same time shares one."""
+async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Database, feed: NotifiedFeed) -> None:
+    """A caller after the change does not share an earlier read; concurrent callers share one."""
     trees = Trees(database, feed)
     before = [asyncio.create_task(trees.get("default")) for _ in range(3)]
     await asyncio.sleep(0)
-    feed.tell("default")
+    feed.notify("default")
     after = await trees.get("default")
     found = await asyncio.gather(*before)
     assert len({id(each) for each in found}) == 1
@@ -103,8 +103,8 @@ async def test_what_was_read_before_a_change_is_not_remembered_after_it(database
     assert await trees.get("default") is after
 
 
-async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard) -> None:
-    """The one that was used least lately goes first."""
+async def test_the_cache_of_trees_is_bounded(database: Database, feed: NotifiedFeed) -> None:
+    """The least recently used tree is dropped first."""
     for namespace in ("default", "org-2", "org-3"):
         for name in "ab":
             await write(database, name, namespace=namespace)
@@ -117,21 +117,21 @@ async def test_trees_are_kept_within_their_limit(database: Database, feed: Heard
     assert await trees.get("default") is first
 
 
-async def test_a_view_is_made_once_for_a_caller_and_a_tree(database: Database, feed: Heard) -> None:
-    """Who gets another right or team gets another view; who may do everything needs no tree."""
+async def test_a_view_is_cached_by_caller_and_tree(database: Database, feed: NotifiedFeed) -> None:
+    """A caller with another right or team gets another view; a caller with all rights needs no tree."""
     policy = AccessPolicy(database, feed)
     view = await policy.view(VIC, "default")
     assert await policy.view(VIC, "default") is view
     other = Identity("user:7", "vic", 1, Role.VIEWER, 7, permissions=permissions_of(Role.VIEWER), teams=frozenset({3}))
     assert await policy.view(other, "default") is not view
-    feed.tell("default")
+    feed.notify("default")
     assert await policy.view(VIC, "default") is not view
     boss = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
     assert (await policy.view(boss, "default")).scope(FOLDER) == EVERYTHING
 
 
-async def test_a_folder_that_was_not_heard_of_yet_is_looked_for(database: Database, feed: Heard) -> None:
-    """Somebody who was just shown it may read what lies in it, at a gateway that learns of it a moment later."""
+async def test_an_unknown_folder_is_read_again(database: Database, feed: NotifiedFeed) -> None:
+    """A user who was just granted a folder can read its content even at a gateway that has not been notified yet."""
     policy = AccessPolicy(database, feed)
     await write(database, "closed")
     await close(database, "closed")

@@ -1,4 +1,4 @@
-"""The laws of the audit over a real PostgreSQL: told with the change or not at all, found again, forgotten only by age."""
+"""The audit over a real PostgreSQL: recorded with the change or not at all, searchable, and deleted by age only."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -25,7 +25,7 @@ async def found(database: Database, wanted: EventFilter) -> list[str]:
 
 
 async def test_an_event_is_read_as_it_was_recorded(database: Database) -> None:
-    """Who, what, to what, from where, by which request, with which details and when."""
+    """An event has its actor, action, target, address, request, details and time."""
     async with database.transaction() as connection:
         await audit.record(connection, ADMIN, "org.create", "org:5", org_id=1, details={"name": "Öl"})
         before = await connection.fetchval("select now()")
@@ -36,8 +36,8 @@ async def test_an_event_is_read_as_it_was_recorded(database: Database) -> None:
     assert (event.address, event.request_id, event.trace_id, event.details) == ("192.0.2.7", "r1", "t1", {"name": "Öl"})
 
 
-async def test_what_is_rolled_back_was_not_done(database: Database) -> None:
-    """An event shares the fate of its change."""
+async def test_the_event_of_a_rolled_back_change_is_not_recorded(database: Database) -> None:
+    """An event is part of the transaction of its change."""
 
     async def fail() -> None:
         async with database.transaction() as connection:
@@ -49,8 +49,8 @@ async def test_what_is_rolled_back_was_not_done(database: Database) -> None:
     assert await found(database, EventFilter()) == []
 
 
-async def test_a_strange_caller_costs_no_event(database: Database) -> None:
-    """Text that cannot be stored, or has no end, is told as far as it can be."""
+async def test_unstorable_text_does_not_prevent_an_event(database: Database) -> None:
+    """Text that is invalid or too long is recorded as far as possible."""
     await put(database, Event(replace(ADMIN, login="a\0b\ud800" + "c" * 5000), "login", outcome=Outcome.REFUSED, status=401, org_id=0))
     async with database.connection() as connection:
         (event,) = (await audit.query(connection, EventFilter())).events
@@ -58,8 +58,8 @@ async def test_a_strange_caller_costs_no_event(database: Database) -> None:
     assert (len(event.login), event.org_id) == (1000, None)
 
 
-async def test_events_are_found_by_what_is_known_of_them(database: Database) -> None:
-    """Each filter narrows; together they are all to hold; an organization's are nobody else's and none without one."""
+async def test_filters_of_events_are_combined(database: Database) -> None:
+    """All filters must match, and each organization finds its own events only."""
     await put(
         database,
         Event(ADMIN, "one", "org:1", org_id=1),
@@ -81,8 +81,8 @@ async def test_events_are_found_by_what_is_known_of_them(database: Database) -> 
     assert await found(database, EventFilter(until=now - timedelta(hours=1))) == []
 
 
-async def test_pages_follow_one_another_while_events_come_in(database: Database) -> None:
-    """From the newest down, each event once; what is recorded meanwhile is on no later page, and the last names no next."""
+async def test_pages_are_stable_while_events_are_added(database: Database) -> None:
+    """Pages go from the newest event down, each once; later events are on no later page, and the last page has no next one."""
     await put(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
     seen: list[str] = []
     before: int | None = None
@@ -100,8 +100,8 @@ async def test_pages_follow_one_another_while_events_come_in(database: Database)
     assert sizes == [3, 3, 1]
 
 
-async def test_only_age_is_forgotten(database: Database) -> None:
-    """Retention takes what is older, as many as it is told at once, and leaves the table closed behind it, in its transaction too."""
+async def test_only_old_events_are_deleted(database: Database) -> None:
+    """Retention deletes older events in batches, and the table is append-only afterwards, even in the same transaction."""
     await put(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(5)))
     async with database.transaction() as connection:
         assert await audit.forget(connection, datetime.now(UTC) - timedelta(days=1)) == 0

@@ -1,4 +1,4 @@
-"""The gate over a real database: rows as they are imported log in, and what changes on one gateway counts on the next at once."""
+"""Authentication over a real database: imported credentials work, and a change on one gateway counts on the others at the next request."""
 
 import asyncio
 import base64
@@ -37,35 +37,35 @@ BEARER = f"Bearer {TOKEN}"
 OLD_KEY = f"Bearer {LEGACY}"
 
 
-class Listening:
-    """A gate, and what its memory is told."""
+class ObservedAuthentication:
+    """An authentication whose identity cache records the notifications it gets."""
 
     def __init__(self, authentication: Authentication, monkeypatch: pytest.MonkeyPatch) -> None:
         self.authentication = authentication
-        self._told: asyncio.Queue[str] = asyncio.Queue()
+        self._received: asyncio.Queue[str] = asyncio.Queue()
         for name in ("forget", "begin", "suspend"):
-            monkeypatch.setattr(authentication.identities, name, self._telling(name, getattr(authentication.identities, name)))
+            monkeypatch.setattr(authentication.identities, name, self._recording(name, getattr(authentication.identities, name)))
 
-    def _telling(self, name: str, act: Callable[..., None]) -> Callable[..., None]:
-        def tell(*subject: str) -> None:
+    def _recording(self, name: str, act: Callable[..., None]) -> Callable[..., None]:
+        def record(*subject: str) -> None:
             act(*subject)
-            self._told.put_nowait(subject[0] if subject else name)
+            self._received.put_nowait(subject[0] if subject else name)
 
-        return tell
+        return record
 
-    async def hears(self, word: str) -> list[str]:
-        """What came before ``word``."""
+    async def wait_for(self, payload: str) -> list[str]:
+        """Wait for the payload and return those received before it."""
         before = []
         async with asyncio.timeout(10):
-            while (told := await self._told.get()) != word:
-                before.append(told)
+            while (received := await self._received.get()) != payload:
+                before.append(received)
         return before
 
     async def settle(self, database: Database) -> None:
-        """Returns when everything that was told so far is heard."""
+        """Wait until every notification sent so far is received."""
         mark = f"mark:{uuid4()}"
         await sql(database, "select pg_notify('identity', $1)", mark)
-        await self.hears(mark)
+        await self.wait_for(mark)
 
     async def ask(self, authorization: str, org_id: int | None = None) -> Identity:
         return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
@@ -88,8 +88,9 @@ async def value(database: Database, statement: str, *values: object) -> object:
 
 @pytest.fixture
 async def imported(database: Database) -> Database:
-    """Rows as an import leaves them: organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3, Viewer)
-    with the token 1, and the legacy key 2."""
+    """Insert rows as an import leaves them: organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3,
+    Viewer) with the token 1, and the legacy key 2.
+    """
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "no hash")
         await connection.execute("insert into org (id, name) values (2, 'Two')")
@@ -112,31 +113,31 @@ async def imported(database: Database) -> Database:
     return database
 
 
-Start = Callable[[], Awaitable[Listening]]
+Start = Callable[[], Awaitable[ObservedAuthentication]]
 
 
 @pytest.fixture
 async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Start]:
-    """Starts a gate that listens."""
+    """Yield a function that starts an authentication and waits until it listens."""
     async with AsyncExitStack() as stack:
 
-        async def begin() -> Listening:
-            started = Listening(Authentication(load(), imported, Clock()), monkeypatch)
+        async def begin() -> ObservedAuthentication:
+            started = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
             await started.authentication.start()
             stack.push_async_callback(started.authentication.stop)
-            await started.hears("begin")
+            await started.wait_for("begin")
             return started
 
         yield begin
 
 
 @pytest.fixture
-async def authentication(start: Start) -> Listening:
+async def authentication(start: Start) -> ObservedAuthentication:
     return await start()
 
 
-async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(authentication: Listening) -> None:
-    """Each with the role of its row; the token is its account. Both also stand in place of a password."""
+async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAuthentication) -> None:
+    """Each has the role of its row, and a token authenticates its account. Both are also accepted as a password."""
     for authorization in (OLD_KEY, basic("api_key", LEGACY)):
         key = await authentication.ask(authorization)
         assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == (
@@ -164,15 +165,17 @@ async def test_a_legacy_key_and_a_token_log_in_as_they_were_made(authentication:
         assert not token.may("dashboards:write")
 
 
-async def test_a_key_that_was_handed_over_is_its_account_and_its_text_stays(authentication: Listening, imported: Database) -> None:
-    """The holder of the key sends what they always sent."""
+async def test_a_migrated_key_authenticates_its_service_account(authentication: ObservedAuthentication, imported: Database) -> None:
+    """A key that was converted to a token of a service account keeps its text."""
     await sql(imported, "update api_key set service_account_id = 3 where id = 2")
     key = await authentication.ask(OLD_KEY)
     assert (key.uid, key.role, key.key_id) == ("service-account:3", Role.VIEWER, 2)
 
 
-async def test_an_imported_password_logs_in_and_is_renewed(authentication: Listening, imported: Database, start: Start) -> None:
-    """Once verified it is stored as argon2 without salt; it goes on fitting, here and on a gateway that knows nothing of it."""
+async def test_an_imported_password_logs_in_and_is_renewed(
+    authentication: ObservedAuthentication, imported: Database, start: Start
+) -> None:
+    """A verified password is stored as argon2 without salt, and is accepted afterwards, on any gateway."""
     assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await value(imported, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
     assert (await authentication.ask(basic("ANN@x.org", "admin"))).role is Role.EDITOR
@@ -185,28 +188,28 @@ async def test_an_imported_password_logs_in_and_is_renewed(authentication: Liste
     assert await value(imported, 'select password from "user" where id = 2') == stored
 
 
-async def test_a_service_account_has_no_password(authentication: Listening) -> None:
-    """Its login is nobody's, with the same words as for a wrong password."""
+async def test_a_service_account_has_no_password(authentication: ObservedAuthentication) -> None:
+    """The login of a service account is refused with the message of a wrong password."""
     assert await authentication.refusal(basic("sa-1-robot", "")) == "password-auth.failed"
 
 
-async def test_a_key_belongs_to_its_organization(authentication: Listening) -> None:
-    """Named it may be; another one is refused."""
+async def test_a_key_belongs_to_its_organization(authentication: ObservedAuthentication) -> None:
+    """A request with a key may name the key's organization; another one is refused."""
     for authorization in (OLD_KEY, BEARER):
         assert (await authentication.ask(authorization, 1)).org_id == 1
         assert await authentication.refusal(authorization, 2) == "api-key.organization-mismatch"
 
 
-async def test_who_is_a_member_of_nothing_is_seen_globally(authentication: Listening, imported: Database) -> None:
-    """They can still be told so; in an organization that is named they are no member."""
+async def test_a_user_without_membership_has_no_organization(authentication: ObservedAuthentication, imported: Database) -> None:
+    """The user is authenticated without an organization, and refused in one that the request names."""
     await sql(imported, "delete from org_user where user_id = 2")
     ann = await authentication.ask(ANN)
     assert (ann.org_id, ann.role, dict(ann.permissions)) == (0, Role.NONE, {})
     assert await authentication.refusal(ANN, 1) == "organization.not-a-member"
 
 
-async def test_grants_add_to_the_role_where_they_were_given(authentication: Listening, imported: Database) -> None:
-    """In one organization, or with 0 in all of them and globally; older names mean the same, unknown ones nothing."""
+async def test_grants_add_to_the_role_in_their_organization(authentication: ObservedAuthentication, imported: Database) -> None:
+    """A grant counts in one organization, or in all and globally with 0; older names are converted and unknown ones ignored."""
     grants = [
         (2, 1, "teams:read", "teams:id:5"),
         (2, 2, "teams:write", "*"),
@@ -240,8 +243,8 @@ async def test_grants_add_to_the_role_where_they_were_given(authentication: List
     assert await held(await authentication.ask(OLD_KEY), 2) == (Role.NONE, [])
 
 
-async def test_a_server_admin_is_one_in_every_organization(imported: Database) -> None:
-    """Also where they are no member; who has gone or is disabled is nobody anywhere."""
+async def test_a_server_admin_is_admin_in_every_organization(imported: Database) -> None:
+    """Membership is not needed; a deleted or disabled admin is refused everywhere."""
     accounts = UserAccounts(imported)
     admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, is_server_admin=True)
     for org_id in (0, 2, 9):
@@ -278,10 +281,10 @@ CHANGES: dict[str, tuple[str, str, str, str]] = {
 
 
 @pytest.mark.parametrize(("authorization", "change", "subject", "message_id"), CHANGES.values(), ids=CHANGES)
-async def test_what_one_gateway_revokes_the_next_request_on_another_is_refused(
+async def test_a_revoked_credential_is_refused_on_all_gateways(
     imported: Database, start: Start, authorization: str, change: str, subject: str, message_id: str
 ) -> None:
-    """Both have remembered the caller; the change is told when it is committed, and neither lets them in again."""
+    """Gateways with a cached identity refuse the credential once the change is committed."""
     gateways = [await start(), await start()]
     for gateway in gateways:
         await gateway.ask(authorization, 1)
@@ -290,7 +293,7 @@ async def test_what_one_gateway_revokes_the_next_request_on_another_is_refused(
         assert len(gateway.authentication.identities) > 0
     await sql(imported, change)
     for gateway in gateways:
-        await gateway.hears(subject)
+        await gateway.wait_for(subject)
         assert await gateway.refusal(authorization, 1) == message_id
 
 
@@ -305,10 +308,10 @@ RIGHTS: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("authorization", "change", "subject"), RIGHTS.values(), ids=RIGHTS)
-async def test_what_is_taken_from_a_caller_is_gone_at_the_next_request(
+async def test_revoked_rights_are_gone_at_the_next_request(
     imported: Database, start: Start, authorization: str, change: str, subject: str
 ) -> None:
-    """In their own organization and as others see them."""
+    """Revoked rights are missing in the caller's own organization and in views from others."""
     for user_id in (2, 3):
         await sql(
             imported, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, 0, 'orgs:read', '*', 't')", user_id
@@ -317,7 +320,7 @@ async def test_what_is_taken_from_a_caller_is_gone_at_the_next_request(
         await sql(imported, 'update "user" set is_admin = true where id = 2')
     gateways = [await start(), await start()]
 
-    async def rights(gateway: Listening) -> tuple[int, ...]:
+    async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
         caller = await gateway.ask(authorization)
         views = [await gateway.authentication.authenticator.seen_in(caller, org_id) for org_id in (0, 2)]
         return tuple(len(seen.permissions) for seen in (caller, *views))
@@ -328,14 +331,14 @@ async def test_what_is_taken_from_a_caller_is_gone_at_the_next_request(
     before = [await rights(gateway) for gateway in gateways]
     await sql(imported, change)
     for gateway, had in zip(gateways, before, strict=True):
-        await gateway.hears(subject)
+        await gateway.wait_for(subject)
         has = await rights(gateway)
         assert sum(has) < sum(had)
         assert all(now <= then for now, then in zip(has, had, strict=True))
 
 
-async def test_nothing_is_stale_while_the_listener_is_away(imported: Database, authentication: Listening) -> None:
-    """When its connection is ended nobody is let in without a look, and nobody is remembered until it listens again."""
+async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, authentication: ObservedAuthentication) -> None:
+    """After its connection is closed every request reads the database, until the listener is connected again."""
     for authorization in (ANN, OLD_KEY, BEARER):
         await authentication.ask(authorization)
     await authentication.settle(imported)
@@ -343,38 +346,38 @@ async def test_nothing_is_stale_while_the_listener_is_away(imported: Database, a
         imported,
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
     )
-    await authentication.hears("suspend")
+    await authentication.wait_for("suspend")
     await sql(imported, "update api_key set is_revoked = true")
     for authorization in (OLD_KEY, BEARER):
         assert await authentication.refusal(authorization) == "api-key.revoked"
-    await authentication.hears("begin")
+    await authentication.wait_for("begin")
     await authentication.ask(ANN)
     await sql(imported, 'update "user" set is_disabled = true where id = 2')
-    await authentication.hears("user:2")
+    await authentication.wait_for("user:2")
     assert await authentication.refusal(ANN) == "password-auth.failed"
 
 
-async def test_a_stopped_gate_remembers_nobody(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Before it listens and after."""
-    authentication = Listening(Authentication(load(), imported, Clock()), monkeypatch)
+async def test_identities_are_cached_only_while_listening(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The identity cache is empty before the start and disabled after the stop."""
+    authentication = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
     await authentication.ask(OLD_KEY)
     assert len(authentication.authentication.identities) == 0
     await authentication.authentication.start()
-    await authentication.hears("begin")
+    await authentication.wait_for("begin")
     await authentication.ask(OLD_KEY)
     assert len(authentication.authentication.identities) == 1
     await authentication.authentication.stop()
     assert not authentication.authentication.identities.is_listening
 
 
-async def test_no_secret_is_logged(authentication: Listening, imported: Database) -> None:
-    """Of all who come in and all who do not."""
+async def test_no_secret_is_logged(authentication: ObservedAuthentication, imported: Database) -> None:
+    """Neither accepted nor refused credentials appear in the log."""
     with capture_logs() as lines:
         for authorization in (ANN, OLD_KEY, BEARER, basic("api_key", TOKEN)):
             await authentication.ask(authorization)
         await authentication.refusal(basic("ann", "hunter2"))
         await sql(imported, "update api_key set is_revoked = true")
-        await authentication.hears("key:2")
+        await authentication.wait_for("key:2")
         for authorization in (OLD_KEY, BEARER, "Bearer glsa_x", f"Bearer {key_material.new_token()}"):
             await authentication.refusal(authorization)
     assert len(lines) >= 4

@@ -1,4 +1,4 @@
-"""The change feed as it is read, and how it is cut."""
+"""Reading and trimming of the change feed."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -27,12 +27,12 @@ async def move(connection: Connection, name: str, folder: str) -> None:
     await connection.execute(statement, name, folder)
 
 
-def told(found: Sequence[Change]) -> list[tuple[str, str]]:
+def summary_of(found: Sequence[Change]) -> list[tuple[str, str]]:
     return [(change.type, change.name) for change in found]
 
 
 async def test_the_feed_is_read_in_pages(database: Database) -> None:
-    """In the order of versions, up to one, each change once."""
+    """Pages are in the order of versions, up to a given one, with each change once."""
     async with database.connection() as connection:
         begun = await changes.head(connection, StreamName.OBJECTS)
         await make(connection, "a", "b", "c")
@@ -40,12 +40,12 @@ async def test_the_feed_is_read_in_pages(database: Database) -> None:
         await make(connection, "d")
         first = await changes.after(connection, StreamName.OBJECTS, begun, until=until, limit=2)
         second = await changes.after(connection, StreamName.OBJECTS, first[-1].resource_version, until=until, limit=2)
-        assert told([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
+        assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
         assert await changes.after(connection, StreamName.JOBS, 1, until=until, limit=2) == []
 
 
-async def test_the_feed_of_a_kind_tells_what_changes_access_too(database: Database) -> None:
-    """A mark where a folder moved; nothing of another namespace or name."""
+async def test_the_changes_of_a_kind_include_changes_of_access(database: Database) -> None:
+    """A moved folder is marked, and changes of other namespaces and names are not included."""
     async with database.connection() as connection:
         await make(connection, "f", "g", folders=True)
         await make(connection, "a", "b")
@@ -58,20 +58,20 @@ async def test_the_feed_of_a_kind_tells_what_changes_access_too(database: Databa
             found = await changes.after(
                 connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=DASHBOARD, namespace=namespace, name=name
             )
-            return told(found)
+            return summary_of(found)
 
         assert await of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
         assert await of(namespace="org-2") == [("ADDED", "a")]
         folders = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default")
-        assert told(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
+        assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
         named = await changes.after(connection, StreamName.OBJECTS, 1, until=until, limit=10, kind=FOLDER, namespace="default", name="f")
-        assert told(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
+        assert summary_of(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
         assert [change.moves_access for change in folders] == [False, False, False, True, False]
 
 
-async def test_an_update_tells_what_it_found(database: Database) -> None:
-    """With the version that the state before had."""
+async def test_an_update_includes_the_previous_state(database: Database) -> None:
+    """An update has the previous state with its version."""
     async with database.connection() as connection:
         await make(connection, "a")
         await move(connection, "a", "f")
@@ -81,8 +81,8 @@ async def test_an_update_tells_what_it_found(database: Database) -> None:
     assert (moved.old.folder, moved.state.folder, moved.old_resource_version) == (None, "f", made.resource_version)
 
 
-async def test_who_stands_below_what_was_dropped_is_told(database: Database) -> None:
-    """Also where nothing that they look for was; who stands at the last dropped change goes on."""
+async def test_a_version_below_the_horizon_is_an_error(database: Database) -> None:
+    """Reading below the last deleted change fails, even if no matching change was deleted; reading from it on succeeds."""
     async with database.connection() as connection:
         await make(connection, "a")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
@@ -93,25 +93,27 @@ async def test_who_stands_below_what_was_dropped_is_told(database: Database) -> 
         for kind in (None, FOLDER):
             with pytest.raises(Gone):
                 await changes.after(connection, StreamName.OBJECTS, horizon - 1, until=2**62, limit=10, kind=kind, namespace="default")
-        assert told(await changes.after(connection, StreamName.OBJECTS, horizon, until=2**62, limit=10)) == [("ADDED", "b")]
+        assert summary_of(await changes.after(connection, StreamName.OBJECTS, horizon, until=2**62, limit=10)) == [("ADDED", "b")]
 
 
-async def test_the_feed_is_cut_to_so_many_changes(database: Database) -> None:
-    """The oldest beyond them go, unless they are so young that their neighbours may not have been committed."""
+async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) -> None:
+    """The oldest changes are deleted, except for recent ones, whose neighbours may not be committed yet."""
     async with database.connection() as connection:
         await make(connection, *"abcdef")
         await changes.trim(connection, older_than=LONG, most=2)
         assert await connection.fetchval("select count(*) from change") == 6
         await connection.execute("update change set changed_at = now() - interval '20 minutes'")
         await changes.trim(connection, older_than=LONG, most=2)
-        assert told(await changes.after(connection, StreamName.OBJECTS, await changes.horizon(connection), until=2**62, limit=10)) == [
+        assert summary_of(
+            await changes.after(connection, StreamName.OBJECTS, await changes.horizon(connection), until=2**62, limit=10)
+        ) == [
             ("ADDED", "e"),
             ("ADDED", "f"),
         ]
 
 
-async def test_a_version_drawn_is_known_before_it_is_seen(database: Database) -> None:
-    """The latest version counts those of transactions that are still open; the head does not."""
+async def test_the_latest_version_includes_open_transactions(database: Database) -> None:
+    """The latest version includes versions of uncommitted transactions; the head does not."""
     async with database.connection() as one, database.connection() as other:
         async with one.transaction():
             await make(one, "a")

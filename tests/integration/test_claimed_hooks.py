@@ -1,4 +1,4 @@
-"""Repositories that a worker takes up to see to their hooks, over a real database."""
+"""Repositories that a worker claims to maintain their hooks, over a real database."""
 
 import asyncio
 from datetime import timedelta
@@ -13,8 +13,8 @@ SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"targe
 LEASE = timedelta(minutes=1)
 
 
-async def test_what_is_being_removed_is_left_alone(database: Database) -> None:
-    """It keeps neither the others nor whoever takes them up waiting, and fails nobody once it has gone."""
+async def test_a_repository_being_deleted_is_skipped(database: Database) -> None:
+    """A repository that is being deleted delays neither other repositories nor the worker, and fails no claim afterwards."""
     async with database.transaction() as connection:
         for name in ("going", "staying"):
             write = resources.Write(REPOSITORY, name, SPEC, REPOSITORY.version, extract=Extract("R"))

@@ -1,4 +1,4 @@
-"""The kernel's walls around child processes: whatever code runs in a child, it reads no file and reaches nothing."""
+"""Confinement of child processes by the kernel: code in a child can neither read files nor reach anything outside."""
 
 import json
 import os
@@ -80,7 +80,7 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
 
 @pytest.mark.parametrize("program", ["sql", "pictures"])
 def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener: socket.socket) -> None:
-    """Neither the key for secrets, nor a port or local socket, nor another process, even if the library in it is taken over."""
+    """Arbitrary code in the child reaches neither the key of secrets, nor a port or local socket, nor another process."""
     secret = tmp_path / "secret.key"
     secret.write_text("key")
     secret.chmod(0o644)
@@ -100,8 +100,8 @@ def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener:
     assert {name for name, result in outcome.items() if result != "refused"} == set(), outcome
 
 
-class Drawings:
-    """The picture child, spoken to directly."""
+class PictureChild:
+    """The child process that renders pictures, controlled directly."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -126,8 +126,8 @@ class Drawings:
 
 
 @pytest.fixture(scope="module")
-def drawings() -> Iterator[Drawings]:
-    made = Drawings()
+def picture_child() -> Iterator[PictureChild]:
+    made = PictureChild()
     yield made
     made.close()
 
@@ -147,24 +147,24 @@ def drawings() -> Iterator[Drawings]:
         "<script/>",
     ],
 )
-def test_a_drawing_refers_to_nothing_outside(drawings: Drawings, element: str) -> None:
-    """Pictures, addresses and scripts are refused before anything is drawn, and the child draws on."""
-    refused = drawings.ask({"svg": PICTURE.format(element), "scale": 1})
+def test_a_drawing_has_no_external_references(picture_child: PictureChild, element: str) -> None:
+    """Images, URLs and scripts are refused before rendering, and the child continues to work."""
+    refused = picture_child.ask({"svg": PICTURE.format(element), "scale": 1})
     assert "the drawing" in str(refused["error"])
-    drawn = drawings.ask({"svg": PICTURE.format('<defs><g id="part"/></defs><use href="#part"/>'), "scale": 1})
+    drawn = picture_child.ask({"svg": PICTURE.format('<defs><g id="part"/></defs><use href="#part"/>'), "scale": 1})
     assert "error" not in drawn
 
 
 @pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
-def test_a_drawing_declares_no_entities(drawings: Drawings, declared: str) -> None:
-    """A document type could define elements that no check of the text sees."""
-    assert "document type" in str(drawings.ask({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
+def test_a_drawing_declares_no_entities(picture_child: PictureChild, declared: str) -> None:
+    """A document type is refused, since it could define elements that no check of the text sees."""
+    assert "document type" in str(picture_child.ask({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
 
 
-def test_a_drawing_may_say_anything_as_text(drawings: Drawings) -> None:
-    """Titles that look like elements or addresses are text."""
+def test_a_drawing_may_contain_any_text(picture_child: PictureChild) -> None:
+    """Titles that look like elements or URLs are text."""
     text = "<text>&lt;image href=&quot;a&quot;&gt; url(x) href='b'</text>"
-    assert "error" not in drawings.ask({"svg": PICTURE.format(text), "scale": 1})
+    assert "error" not in picture_child.ask({"svg": PICTURE.format(text), "scale": 1})
 
 
 def outcome(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
@@ -185,8 +185,8 @@ def outcome(architecture: int, code: bytes, number: int, argument: int = 0, mach
 
 
 @pytest.mark.parametrize("name", sorted(_MACHINES))
-def test_the_filter_refuses_what_reaches_out_and_nothing_else(name: str) -> None:
-    """On every architecture: listed calls fail, threads and own limits and signals work, the rest is allowed."""
+def test_the_filter_refuses_listed_calls_only(name: str) -> None:
+    """On every architecture, listed calls fail; threads, own limits and signals are allowed, like everything else."""
     machine, pid, allow, refused = _MACHINES[name], 4242, 0x7FFF0000, 0x00050001
     code = _filter(machine, pid)
 
@@ -205,8 +205,8 @@ def test_the_filter_refuses_what_reaches_out_and_nothing_else(name: str) -> None
     assert outcome(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
 
 
-def test_missing_walls_are_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """An operator learns from the log that a kernel has no Landlock; a complete child logs nothing."""
+def test_missing_confinement_is_reported_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """The log reports that a kernel lacks Landlock; a fully confined child logs nothing."""
     from dashwright.expressions import confinement_report
 
     confinement_report._warn.cache_clear()

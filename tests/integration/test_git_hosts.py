@@ -1,4 +1,4 @@
-"""What may still be asked of git hosts, over a real PostgreSQL: one count for all workers, shared, and pauses that hosts ask for."""
+"""The request budget of git hosts over a real PostgreSQL: one count for all workers, fair shares, and pauses that hosts request."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ async def pause(database: Database, retry_after: float | None = None, *, by: str
 
 
 async def pass_time(database: Database, seconds: float) -> None:
-    """As if so much time had passed for every host."""
+    """Move the database's records back by so many seconds, for every host."""
     async with database.connection() as connection:
         passed = timedelta(seconds=seconds)
         await connection.execute("update git_host set counted_at = counted_at - $1::interval", passed)
@@ -37,16 +37,16 @@ async def pass_time(database: Database, seconds: float) -> None:
         )
 
 
-async def test_workers_together_ask_a_host_no_more_often_than_allowed(database: Database) -> None:
-    """However many count at once, a minute's requests are taken once; another host has a count of its own."""
+async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
+    """Concurrent workers use a minute's requests exactly once; another host has its own count."""
     begun = time.monotonic()
     answers = await asyncio.gather(*(take(database, most=60, by=f"org-{number}") for number in range(100)))
     assert 60 <= answers.count(None) <= 61 + (time.monotonic() - begun)
     assert await take(database, host="other.example.org:443") is None
 
 
-async def test_what_was_spent_comes_back_with_time_and_no_more_than_a_minute_of_it(database: Database) -> None:
-    """Who must wait is told how long, and that is true."""
+async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
+    """The returned wait is exact, and the budget never exceeds a minute's requests."""
     assert await take(database, 60) is None
     wait = await take(database, 3, by="org-2")
     assert wait is not None
@@ -59,8 +59,8 @@ async def test_what_was_spent_comes_back_with_time_and_no_more_than_a_minute_of_
     assert await take(database, 3) is not None
 
 
-async def test_an_organization_leaves_a_part_of_what_it_takes_to_others(database: Database) -> None:
-    """However greedy it is, who asks seldom is let in at once; and all of what comes back with time is taken."""
+async def test_an_organization_leaves_a_share_to_others(database: Database) -> None:
+    """An organization with few requests is served immediately next to a busy one, and the whole refill is used."""
 
     async def taken(by: str) -> int:
         count = 0
@@ -78,30 +78,30 @@ async def test_an_organization_leaves_a_part_of_what_it_takes_to_others(database
     assert await take(database, 5, by="third") is None
 
 
-async def test_who_has_to_wait_for_its_share_is_told_at_most_how_long(database: Database) -> None:
-    """It is let in then."""
+async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> None:
+    """After the returned wait the organization is served."""
     while (wait := await take(database)) is None:
         pass
     await pass_time(database, wait.seconds + 0.1)
     assert await take(database) is None
 
 
-async def test_a_limit_below_what_one_step_takes_is_no_end(database: Database) -> None:
-    """Who took all of it may take all of it again when it has come back."""
+async def test_a_limit_below_one_step_still_allows_steps(database: Database) -> None:
+    """A step that used the whole limit may use it again once it is refilled."""
     for _ in range(3):
         assert await take(database, 2, most=2) is None
         await pass_time(database, 60)
 
 
-async def test_what_yields_stops_earlier(database: Database) -> None:
-    """Of the last quarter only those take who do not yield."""
+async def test_low_priority_requests_stop_earlier(database: Database) -> None:
+    """The last quarter of the budget is reserved for requests of normal priority."""
     assert await take(database, 50) is None
     assert await take(database, 2, at_least=15) is not None
     assert await take(database, 2) is None
 
 
-async def test_a_host_is_not_asked_by_whom_it_asks_for_patience_for_as_long_as_it_says(database: Database) -> None:
-    """Another organization asks it as ever: it has a token of its own, and has done nothing."""
+async def test_an_organization_pauses_as_long_as_the_host_requests(database: Database) -> None:
+    """Another organization, which has its own token, continues."""
     assert await pause(database, 120) == pytest.approx(120, abs=1)
     wait = await take(database)
     assert wait is not None
@@ -112,8 +112,8 @@ async def test_a_host_is_not_asked_by_whom_it_asks_for_patience_for_as_long_as_i
     assert await take(database) is None
 
 
-async def test_a_host_that_does_not_say_is_left_alone_longer_each_time(database: Database) -> None:
-    """Up to a quarter of an hour; after a while without a refusal it begins with half a minute again."""
+async def test_the_default_pause_grows_with_each_refusal(database: Database) -> None:
+    """Pauses grow from 30 s to 15 minutes, and start at 30 s again after a time without refusals."""
     for expected in (30, 60, 120, 240, 480, 900, 900):
         assert await pause(database) == pytest.approx(expected, abs=1)
         await pass_time(database, expected + 1)
@@ -122,15 +122,15 @@ async def test_a_host_that_does_not_say_is_left_alone_longer_each_time(database:
 
 
 async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> None:
-    """A longer one that the host names counts, a shorter one does not shorten it, and none is longer than an hour."""
+    """A longer requested pause counts, a shorter one does not shorten it, and none exceeds an hour."""
     for _ in range(3):
         assert await pause(database) == pytest.approx(30, abs=1)
     assert await pause(database, 5) == pytest.approx(30, abs=1)
     assert await pause(database, 1e6) == pytest.approx(3600, abs=1)
 
 
-async def test_hosts_that_nobody_asks_any_more_are_forgotten(database: Database) -> None:
-    """But none that is to be left alone."""
+async def test_unused_hosts_are_deleted(database: Database) -> None:
+    """Rows of unused hosts are deleted, except for those of paused hosts."""
 
     async def known(table: str) -> Sequence[str]:
         async with database.connection() as connection:

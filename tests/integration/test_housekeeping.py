@@ -1,4 +1,4 @@
-"""What a gateway does beside its answers, over a real database: batches of last-used times, expired tokens, old audit events, refusals."""
+"""Housekeeping of a gateway over a real database: batches of last-used times, expired tokens, old audit events, and refusals."""
 
 import asyncio
 from dataclasses import replace
@@ -23,8 +23,8 @@ TOKEN = Identity("service-account:2", "sa", 1, Role.VIEWER, 2, kind=Caller.SERVI
 KEY = Identity("api-key:2", "old", 1, Role.VIEWER, kind=Caller.API_KEY, key_id=2)
 
 
-class Time(Clock):
-    """A clock that moves when told."""
+class ManualClock(Clock):
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.passed = timedelta()
@@ -40,7 +40,7 @@ async def values(database: Database, statement: str, *given: Any) -> list[Any]:
 
 @pytest.fixture
 async def rows(database: Database) -> Database:
-    """User 1; service account 2 with token 1, legacy key 2, and token 3."""
+    """Insert user 1, and service account 2 with token 1, legacy key 2 and token 3."""
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "hash")
         await connection.execute("""insert into "user" (id, login, email, org_id, is_service_account) values (2, 'sa', 'sa', 1, true)""")
@@ -57,9 +57,9 @@ USED = "select last_used_at from api_key order by id"
 SEEN = 'select last_seen_at from "user" order by id'
 
 
-async def test_times_of_last_use_are_written_once_for_all(rows: Database) -> None:
-    """Nothing until the batch; then the newest time of each, and nothing of those who were not there."""
-    time = Time()
+async def test_times_of_last_use_are_written_in_batches(rows: Database) -> None:
+    """Nothing is written before the batch; it contains the newest time of each used credential only."""
+    time = ManualClock()
     last_used = LastUseTimes(rows, time)
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
         time.passed += timedelta(seconds=1)
@@ -70,17 +70,17 @@ async def test_times_of_last_use_are_written_once_for_all(rows: Database) -> Non
     assert await values(rows, SEEN) == [START + timedelta(seconds=5), None]
 
 
-async def test_a_batch_is_no_change_of_rights_and_never_turns_time_back(rows: Database) -> None:
-    """Nobody is told, no row that has newer news is touched, and one that has gone is no fault."""
-    time = Time()
+async def test_a_batch_sends_no_notification_and_keeps_newer_times(rows: Database) -> None:
+    """A batch changes no newer time, and ignores deleted rows."""
+    time = ManualClock()
     early, late = LastUseTimes(rows, time), LastUseTimes(rows, time)
     early.note(TOKEN)
     time.passed += timedelta(seconds=9)
     late.note(TOKEN)
     late.note(KEY)
-    told: asyncio.Queue[str] = asyncio.Queue()
+    recorded: asyncio.Queue[str] = asyncio.Queue()
     begun = asyncio.Event()
-    async with rows.listen("identity", told.put_nowait, begun.set):
+    async with rows.listen("identity", recorded.put_nowait, begun.set):
         await begun.wait()
         await values(rows, "delete from api_key where id = 2")
         await late.flush()
@@ -90,13 +90,13 @@ async def test_a_batch_is_no_change_of_rights_and_never_turns_time_back(rows: Da
         assert await values(rows, "select xmin::text from api_key order by id") == before
         await values(rows, "select pg_notify('identity', 'end')")
         async with asyncio.timeout(10):
-            assert [await told.get(), await told.get()] == ["key:2", "end"]
+            assert [await recorded.get(), await recorded.get()] == ["key:2", "end"]
     assert await values(rows, USED) == [START + timedelta(seconds=9), None]
 
 
-async def test_two_gateways_write_the_same_rows_at_once(rows: Database) -> None:
-    """In whatever order they noted them: neither waits for the other in a circle."""
-    time = Time()
+async def test_concurrent_batches_do_not_deadlock(rows: Database) -> None:
+    """Two gateways write the same rows in different orders without a deadlock."""
+    time = ManualClock()
     gateways = [LastUseTimes(rows, time) for _ in range(4)]
     for _ in range(5):
         for number, last_used in enumerate(gateways):
@@ -107,9 +107,9 @@ async def test_two_gateways_write_the_same_rows_at_once(rows: Database) -> None:
     assert max(await values(rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
 
 
-async def test_what_could_not_be_written_is_kept(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The database was away: the next batch has it, with what came meanwhile."""
-    time = Time()
+async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an outage of the database, the next batch contains the failed one and all later times."""
+    time = ManualClock()
     last_used = LastUseTimes(rows, time)
     last_used.note(TOKEN)
     last_used.note(KEY)
@@ -132,13 +132,13 @@ def days_ago(days: float) -> int:
     return int((START - timedelta(days=days)).timestamp())
 
 
-async def test_tokens_long_expired_are_dropped(rows: Database) -> None:
-    """After the days that were set; younger ones, and legacy keys, stay for their owners."""
+async def test_long_expired_tokens_are_deleted(rows: Database) -> None:
+    """Tokens are deleted the configured number of days after they expire; legacy keys are kept for their owners."""
     for number, days in ((1, 31), (2, 400), (3, 29)):
         await values(rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
-    await Cleaner(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
     assert await values(rows, "select id from api_key order by id") == [1, 2, 3]
-    await Cleaner(rows, Time(), expired_token_days=30, audit_days=0).clean()
+    await Cleaner(rows, ManualClock(), expired_token_days=30, audit_days=0).clean()
     assert await values(rows, "select id from api_key order by id") == [2, 3]
 
 
@@ -154,20 +154,20 @@ async def add_events(database: Database, *days: float) -> None:
 AGES = "select extract(day from $1::timestamptz - at)::int from audit_event order by at"
 
 
-async def test_audit_events_past_their_time_are_dropped(rows: Database) -> None:
-    """And no others; afterwards the audit is as closed as before."""
+async def test_old_audit_events_are_deleted(rows: Database) -> None:
+    """Only audit events beyond their retention are deleted, and the audit is append-only afterwards."""
     await add_events(rows, 400, 366, 364, 1)
-    await Cleaner(rows, Time(), expired_token_days=0, audit_days=0).clean()
+    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
     assert len(await values(rows, AGES, START)) == 4
-    await Cleaner(rows, Time(), expired_token_days=0, audit_days=365).clean()
+    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=365).clean()
     assert await values(rows, AGES, START) == [364, 1]
 
 
-async def test_one_gateway_cleans_at_a_time(rows: Database) -> None:
-    """While another is at it, a round does nothing and does not wait."""
+async def test_one_gateway_at_a_time_does_housekeeping(rows: Database) -> None:
+    """While another gateway does housekeeping, a round does nothing and does not wait."""
     await add_events(rows, 400)
     await values(rows, "update api_key set expires = 1 where id = 1")
-    cleaning = Cleaner(rows, Time(), expired_token_days=30, audit_days=365)
+    cleaning = Cleaner(rows, ManualClock(), expired_token_days=30, audit_days=365)
     async with rows.transaction() as connection:
         assert await keys.claim_upkeep(connection)
         await cleaning.clean()
@@ -181,7 +181,7 @@ STRANGER = replace(ACTOR, uid="anonymous", org_id=0)
 
 
 async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One event each; what is too much is dropped, what could not be written is kept. Strangers have a small part to themselves."""
+    """Each refusal is an event; excess ones are dropped and failed writes repeated. Unauthenticated clients have a small share."""
     refusals = RefusalBuffer(rows, size=3)
     for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
         refusals.note(actor, "org.update", org_id=org_id, status=status)
@@ -196,8 +196,8 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     assert await values(rows, "select count(*) from audit_event") == [0]
     await refusals.flush()
     await refusals.flush()
-    told = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
-    assert told == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
+    recorded = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
+    assert recorded == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
     assert await values(rows, "select org_id from audit_event order by id") == [None, 5, 1]
     refusals.note(STRANGER, "org.update", org_id=0, status=401)
     await refusals.flush()

@@ -1,4 +1,4 @@
-"""Lists at one version over a real PostgreSQL: every page belongs to the version that the first one was read at."""
+"""Lists at one version over a real PostgreSQL: every page shows the version at which the first page was read."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -20,8 +20,8 @@ from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject, Write
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+#: Names whose order differs between collations.
 NAMES = ["a", "B", "c-1", "c.2", "Z", "ä"]
-"""In an order that differs from collation to collation."""
 
 
 async def put(connection: Connection, name: str, title: str = "T", *, folder: str = "", **labels: str) -> None:
@@ -43,7 +43,7 @@ async def remove(connection: Connection, name: str) -> None:
 
 
 async def everything(connection: Connection, **options: Any) -> list[StoredObject]:
-    """All pages of one object each at the newest version, or the one given."""
+    """Return all objects in pages of one object each, at the newest version or the given one."""
     at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS)
     found: list[StoredObject] = []
     after: str | None = ""
@@ -67,17 +67,15 @@ _STEPS = st.one_of(
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(before=st.lists(_STEPS, max_size=8), meanwhile=st.lists(_STEPS, max_size=20), limit=st.integers(1, 3))
+@given(before=st.lists(_STEPS, max_size=8), between=st.lists(_STEPS, max_size=20), limit=st.integers(1, 3))
 @example([("put", "a", "T", "", "")], [("put", "a", "T", "f", ""), ("status", "a", "1")], 1)
 @example([("put", "a", "T", "f", "x")], [("remove", "a"), ("put", "a", "T", "", "")], 1)
-def test_the_pages_together_are_the_store_as_it_was(
-    database_url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[str, ...]], limit: int
-) -> None:
-    """Whatever is written between the pages, they equal what the feed replayed up to the version of the list says there was."""
-    asyncio.run(_walk(database_url, before, meanwhile, limit))
+def test_pages_show_one_version(database_url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
+    """Whatever is written between the pages, they equal the state that replaying the feed up to the list's version gives."""
+    asyncio.run(_walk(database_url, before, between, limit))
 
 
-async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[str, ...]], limit: int) -> None:
+async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
     database = await Database.open(url, application_name="walk", max_size=1)
     try:
         async with database.connection() as connection:
@@ -88,7 +86,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[s
             at = await changes.head(connection, StreamName.OBJECTS)
             found: list[StoredObject] = []
             after: str | None = ""
-            for step in (*meanwhile, *[("read",)] * (len(NAMES) + 1)):
+            for step in (*between, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
                     await _do(connection, step)
                 elif after is not None:
@@ -96,7 +94,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], meanwhile: list[tuple[s
                     found += page.items
                     after = page.after
             assert after is None
-            assert [_told(item) for item in found] == await _replayed(connection, at)
+            assert [_summary(item) for item in found] == await _replayed(connection, at)
             selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=Scope(folders=["f"]))
             assert selected == [item for item in found if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
             await transaction.rollback()
@@ -114,12 +112,12 @@ async def _do(connection: Connection, step: tuple[str, ...]) -> None:
             await write(connection, "update resource set status = $2 where resource = 'dashboards' and name = $1", name, status)
 
 
-def _told(item: StoredObject) -> tuple[Any, ...]:
+def _summary(item: StoredObject) -> tuple[Any, ...]:
     return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
 
 
 async def _replayed(connection: Connection, at: int) -> list[tuple[Any, ...]]:
-    """The objects in the order of their names, from every change up to a version one after the other."""
+    """Return the objects ordered by name, computed from every change up to a version."""
     objects: dict[str, tuple[Any, ...]] = {}
     statement = (
         "select c.*, h.spec as body from change c left join resource_history h using (uid, generation) where c.resource_version <= $1"
@@ -139,8 +137,8 @@ async def connection(database: Database) -> Any:
         yield connection
 
 
-async def test_a_version_that_the_feed_has_dropped_is_gone(connection: Connection) -> None:
-    """Below the horizon nobody can say what there was; at the horizon it still stands."""
+async def test_a_list_below_the_horizon_is_gone(connection: Connection) -> None:
+    """Below the horizon the state is unknown; at the horizon the list succeeds."""
     await put(connection, "a")
     at = await changes.head(connection, StreamName.OBJECTS)
     await connection.execute("update change_horizon set resource_version = $1", at)
@@ -152,8 +150,8 @@ async def test_a_version_that_the_feed_has_dropped_is_gone(connection: Connectio
         await lists.page(connection, FOLDER, "default", at=at - 1, after="", limit=10)
 
 
-async def test_a_body_that_is_not_kept_any_more_hides_no_object(connection: Connection) -> None:
-    """A page without one of its objects would be taken for the truth."""
+async def test_a_missing_body_is_an_error(connection: Connection) -> None:
+    """A page is not returned without one of its objects, since it would look complete."""
     await put(connection, "a")
     at = await changes.head(connection, StreamName.OBJECTS)
     await put(connection, "a", "U")
@@ -179,8 +177,8 @@ async def test_a_body_that_is_not_kept_any_more_hides_no_object(connection: Conn
     ],
     ids=str,
 )
-async def test_labels_narrow_a_list_down(connection: Connection, requirement: tuple[str, str, list[str]], selected: str) -> None:
-    """Each kind of requirement, on what is there and on what was there before it changed."""
+async def test_labels_select_objects(connection: Connection, requirement: tuple[str, str, list[str]], selected: str) -> None:
+    """Each kind of requirement applies to current objects and to former states."""
     await put(connection, "a", tier="gold", team="x")
     await put(connection, "b", tier="gold")
     await put(connection, "c", tier="lead")
@@ -195,7 +193,7 @@ async def test_labels_narrow_a_list_down(connection: Connection, requirement: tu
 
 
 async def test_contradicting_labels_select_nothing(connection: Connection) -> None:
-    """Two values for one label are both asked for."""
+    """Two required values of one label match no object."""
     await put(connection, "a", tier="gold")
     both = [("tier", "in", ["gold"]), ("tier", "in", ["lead"])]
     assert await names(connection, labels=both) == set()
@@ -203,7 +201,7 @@ async def test_contradicting_labels_select_nothing(connection: Connection) -> No
 
 
 async def test_names_and_numbers_find_one_object(connection: Connection) -> None:
-    """Now, and as it was when it is gone."""
+    """An object is found now, and in its former state after its deletion."""
     for name in ("a", "b", "c"):
         await put(connection, name)
     number = (await everything(connection, name="b"))[0].number
@@ -217,8 +215,8 @@ async def test_names_and_numbers_find_one_object(connection: Connection) -> None
     assert (await everything(connection, at=at, name="b"))[0].number == number
 
 
-async def test_a_scope_shows_what_lies_in_it(connection: Connection) -> None:
-    """By folder, at the root but for what is hidden there, or by name; an empty one shows nothing."""
+async def test_a_scope_limits_a_list(connection: Connection) -> None:
+    """A scope selects by folder, by the root without hidden objects, or by name; an empty scope selects nothing."""
     await put(connection, "a", folder="f")
     await put(connection, "b", folder="g")
     await put(connection, "c")
@@ -234,8 +232,8 @@ async def test_a_scope_shows_what_lies_in_it(connection: Connection) -> None:
             await put(connection, name, folder=folder)
 
 
-async def test_bodies_come_along_up_to_a_size(connection: Connection) -> None:
-    """The first of them that fit; the rest is had by name and generation, and nothing where none is wanted."""
+async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
+    """The first bodies that fit are included; others are read by name and generation, and none if none is requested."""
     for name in ("a", "b", "c"):
         await put(connection, name, name)
     at = await changes.head(connection, StreamName.OBJECTS)
@@ -249,7 +247,7 @@ async def test_bodies_come_along_up_to_a_size(connection: Connection) -> None:
 
 
 async def test_objects_are_counted_by_kind_and_namespace(connection: Connection) -> None:
-    """What remains of a list is told by it."""
+    """The count gives the number of remaining items of a list."""
     await put(connection, "a")
     await put(connection, "b")
     assert await lists.count(connection, DASHBOARD, "default") == 2

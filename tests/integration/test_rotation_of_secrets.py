@@ -1,4 +1,4 @@
-"""Every secret that is stored is sealed under the current key, whatever table it is in, and can be opened all the time."""
+"""Rotation of keys: every stored secret is sealed again under the current key and can be opened at any time."""
 
 import base64
 import json
@@ -44,7 +44,7 @@ async def fill(connection: Connection) -> None:
 
 
 async def opened(connection: Connection, box: SecretBox) -> list[str]:
-    """Return every stored secret in clear, in an order of its own."""
+    """Return every stored secret in clear text, in a fixed order."""
     texts = [(row[0], TOKEN) for row in await connection.fetch("select spec::jsonb #>> '{githost,encryptedToken}' from resource_history")]
     texts += [(row[0], HOOK) for row in await connection.fetch("select status::jsonb #>> '{webhook,encryptedSecret}' from resource")]
     for table in ("repository_hook", "hook_to_remove"):
@@ -65,7 +65,7 @@ async def totals(database: Database, box: SecretBox, *, batch: int, dry_run: boo
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 async def test_every_secret_is_sealed_under_the_current_key(database: Database, batch: int) -> None:
-    """In batches of any size; numbers of a spec stay as they are written; a second run finds nothing to do."""
+    """Batches of any size seal every secret and keep the numbers of specs; a second run finds nothing to do."""
     async with database.transaction() as connection:
         await fill(connection)
         assert await opened(connection, FORMER) == SECRETS
@@ -78,8 +78,8 @@ async def test_every_secret_is_sealed_under_the_current_key(database: Database, 
     assert await totals(database, NEXT, batch=batch) == (0, 8, 0)
 
 
-async def test_a_rotation_that_was_stopped_goes_on(database: Database) -> None:
-    """What was sealed stays so, and everything can be opened with both keys meanwhile."""
+async def test_an_interrupted_rotation_continues(database: Database) -> None:
+    """Sealed secrets remain sealed, and all secrets can be opened with both keys in between."""
     async with database.transaction() as connection:
         await fill(connection)
     running = sealed.reseal(database, BOTH, batch=2, dry_run=False)
@@ -91,8 +91,8 @@ async def test_a_rotation_that_was_stopped_goes_on(database: Database) -> None:
     assert await totals(database, BOTH, batch=2) == (6, 2, 0)
 
 
-async def test_what_no_key_opens_is_counted_and_left(database: Database) -> None:
-    """Nothing is lost: with its key it can be opened later."""
+async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
+    """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
         await fill(connection)
     assert await totals(database, LOST, batch=3) == (0, 0, 8)
@@ -100,8 +100,8 @@ async def test_what_no_key_opens_is_counted_and_left(database: Database) -> None
         assert await opened(connection, FORMER) == SECRETS
 
 
-async def test_the_command_goes_by_the_settings(database: Database, database_url: str) -> None:
-    """SECRET_KEY seals, SECRET_KEYS_ACCEPTED open."""
+async def test_the_command_uses_the_settings(database: Database, database_url: str) -> None:
+    """SECRET_KEY seals, and SECRET_KEYS_ACCEPTED open."""
     async with database.transaction() as connection:
         await fill(connection)
     settings = load(secret_key="the next key", secret_keys_accepted="another, the former key", database_url=SecretStr(database_url))
