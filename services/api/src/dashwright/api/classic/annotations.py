@@ -35,7 +35,9 @@ LONGEST_TAG: Final = 190
 class Place:
     """The place of an annotation: a dashboard by uid, or else by number; without both it is of the organization."""
 
+    #: Takes precedence over the number.
     dashboard_uid: str = ""
+    #: 0 if not given.
     dashboard_id: int = 0
     panel_id: int = 0
 

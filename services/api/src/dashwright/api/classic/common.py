@@ -23,6 +23,7 @@ VERSION: Final = "v0alpha1"
 """The version in which bodies of this API are stored."""
 
 _ROOT: Final = frozenset({"", "general"})
+"""Names of the root folder in bodies."""
 
 
 class VersionMismatch(PreconditionFailed):

@@ -28,6 +28,7 @@ SAVE: Final = event_of(DASHBOARD, "save")
 RESTORE: Final = event_of(DASHBOARD, "restore")
 
 _MOST_DELETED: Final = 1000
+# The store has the current values; copies in the body would become outdated.
 _KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
 
 
@@ -105,11 +106,11 @@ class Dashboards:
         if request.number:
             raise not_found()
         spec = _body(request.spec)
-        made = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=request.message)
+        desired = common.new_object(DASHBOARD, name or common.new_uid(), _version(spec), spec, folder=folder, message=request.message)
         try:
-            return await self._writer.create(made, context, size=request.size)
+            return await self._writer.create(desired, context, size=request.size)
         except AlreadyExists:  # another client created it after the check
-            return await self._replace(context, made.name, request, folder)
+            return await self._replace(context, desired.name, request, folder)
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, text="Quota reached") from error
 
@@ -158,9 +159,9 @@ class Dashboards:
         another dashboard has its uid now, Forbidden, and QuotaReached.
         """
         caller, context = context.identity, replace(context, event=RESTORE)
-        mine = deleter_of(caller)
+        deleter = deleter_of(caller)
         async with self._database.connection() as connection:
-            found = await histories.list_trash(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=mine)
+            found = await histories.list_trash(connection, DASHBOARD, caller.namespace, name=uid, limit=_MOST_DELETED, deleted_by=deleter)
             if not found:
                 raise not_found()
             last = max(found, key=lambda stored: stored.resource_version)  # the latest of several deleted dashboards with this uid
@@ -169,10 +170,10 @@ class Dashboards:
         if version is None:
             raise not_found()
         spec = await run_sized(len(version.spec), partial(read_json, version.spec))
-        made = common.replacement(
+        desired = common.replacement(
             last, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last.uid)
         )
-        return await self._writer.create(made, context, size=len(version.spec))
+        return await self._writer.create(desired, context, size=len(version.spec))
 
     async def _replace(self, context: WriteContext, name: str, request: SaveRequest, folder: str) -> StoredObject:
         spec = _body(request.spec)

@@ -90,9 +90,9 @@ class Folders:
         """
         _check_title(title)
         spec = {"title": title} | ({"description": description} if description else {})
-        made = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
+        desired = common.new_object(FOLDER, uid or common.new_uid(), FOLDER.version, spec, folder=_place(parent))
         try:
-            return await self._writer.create(made, context)
+            return await self._writer.create(desired, context)
         except AlreadyExists as error:
             raise VersionMismatch(_CHANGED) from error
         except NotFound as error:

@@ -59,11 +59,11 @@ class LibraryElements:
             folder = await common.find_folder(connection, context.identity.org_id, request.folder_uid, request.folder_number) or ""
             _demand(view, context, "create", "", folder)
             await _check_name(connection, context, request.name, folder, uid)
-        made = common.new_object(
+        desired = common.new_object(
             LIBRARY_PANEL, uid or common.new_uid(), common.VERSION, dict(request.model), folder=folder, title=request.name
         )
         try:
-            return (await self._writer.create(made, context, size=request.size)).name
+            return (await self._writer.create(desired, context, size=request.size)).name
         except AlreadyExists as error:
             raise BadRequest(_TAKEN) from error
 
@@ -76,6 +76,7 @@ class LibraryElements:
             found = await resources.get_many(connection, LIBRARY_PANEL, namespace, [uid])
             if not found:
                 raise not_found()
+            # The response shows the whole element, so a change needs permission to read it.
             for verb in ("update", "get"):
                 _demand(view, context, verb, uid, found[0].folder)
             folder = await common.find_folder(connection, context.identity.org_id, request.folder_uid, request.folder_number)
@@ -120,6 +121,6 @@ def _check(request: ElementRequest) -> None:
 
 async def _check_name(connection: Connection, context: WriteContext, name: str, folder: str, uid: str) -> None:
     """Raise BadRequest if another element in the folder has the name. Two concurrent requests can both succeed."""
-    looked_for = library_elements.ElementQuery(context.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
-    if (await library_elements.search(connection, looked_for, limit=1, offset=0)).total:
+    query = library_elements.ElementQuery(context.identity.org_id, EVERYTHING, name=name, folders=[folder], but=[uid])
+    if (await library_elements.search(connection, query, limit=1, offset=0)).total:
         raise BadRequest(_TAKEN)

@@ -172,6 +172,7 @@ class _Reader:
             return Requirement(key, Operator.IN, (self._value(),))
         if operator.text == "!=":
             return Requirement(key, Operator.NOT_IN, (self._value(),))
+        # "in" and "notin" are ordinary words, so they are labels wherever a label is expected.
         if operator.text in (Operator.IN, Operator.NOT_IN):
             return Requirement(key, Operator(operator.text), self._values())
         raise _fault("labelSelector", operator, "=, ==, !=, in, notin, a comma or the end")
@@ -273,5 +274,5 @@ def _terms(text: str) -> Iterator[tuple[str, bool, str]]:
 def _field(text: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the values that a field must have and those it must not have, without duplicates."""
     terms = [(is_equal, value) for found, is_equal, value in _terms(text) if found == path]
-    equal, unequal = (tuple(dict.fromkeys(value for is_equal, value in terms if is_equal is wanted)) for wanted in (True, False))
+    equal, unequal = (tuple(dict.fromkeys(value for is_equal, value in terms if is_equal is expected)) for expected in (True, False))
     return equal, unequal

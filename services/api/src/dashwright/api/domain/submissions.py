@@ -73,10 +73,10 @@ def read(body: bytes, namespace: str) -> Submission:
     """
     value = parse_json(body)
     if isinstance(value, dict) and value.get("kind") == EVALUATION.kind:
-        wanted = read_evaluation(value, namespace)
-        if wanted.unknown:
-            raise invalid(unknown_fields.causes(wanted.unknown), EVALUATION, wanted.metadata.name)
-        return wanted
+        submission = read_evaluation(value, namespace)
+        if submission.unknown:
+            raise invalid(unknown_fields.causes(submission.unknown), EVALUATION, submission.metadata.name)
+        return submission
     return read_jobs(value, namespace)
 
 
@@ -86,10 +86,10 @@ def read_jobs(value: Any, namespace: str, repository: str | None = None) -> JobS
     A list is checked as a whole: Invalid has the causes of every faulty item as ``[i].field``, including unknown fields.
     """
     if not isinstance(value, list):
-        wanted = read_job(value, namespace, repository)
-        if wanted.unknown:
-            raise invalid(unknown_fields.causes(wanted.unknown))
-        return wanted
+        submission = read_job(value, namespace, repository)
+        if submission.unknown:
+            raise invalid(unknown_fields.causes(submission.unknown))
+        return submission
     if not value:
         raise BadRequest("the list of jobs is empty; give at least one JobSpec")
     if len(value) > LONGEST_LIST:

@@ -26,6 +26,7 @@ PICTURE_HEADERS: Final = {
 
 PICTURE: Final = Content(BINARY, (media.PNG, media.SVG))
 _PANEL: Final = "panel-"
+"""Prefix of panel ids in Grafana's links."""
 _NUMBERS: Final = {"width": "width", "height": "height", "scale": "scale", "panelId": "panel"}
 _TEXTS: Final = ("from", "to", "theme", "format", "title")
 
@@ -77,14 +78,14 @@ def picture_response(picture: Picture) -> Response:
 def drawing_of(call: Call) -> PictureOptions:
     """Return the drawing that a query describes. Raises BadRequest, naming the parameter."""
     query = call.query
-    wanted: dict[str, object] = {name: query[name] for name in _TEXTS if query.get(name)}
+    values: dict[str, object] = {name: query[name] for name in _TEXTS if query.get(name)}
     for name, member in _NUMBERS.items():
         if given := query.get(name):
-            wanted[member] = _number(name, given.removeprefix(_PANEL) if name == "panelId" else given)
-    if wanted.get("height") == -1:  # -1 asks for the natural height
-        del wanted["height"]
+            values[member] = _number(name, given.removeprefix(_PANEL) if name == "panelId" else given)
+    if values.get("height") == -1:  # -1 asks for the natural height
+        del values["height"]
     try:
-        return PictureOptions.model_validate(wanted)
+        return PictureOptions.model_validate(values)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise BadRequest(f"the parameter {fault['loc'][0]} is wrong: {fault['msg']}") from error

@@ -57,6 +57,7 @@ async def _generations(target: Target, services: Services, call: Call, selection
         for version in found[:limit]:
             assert current is not None, "only an object has versions"
             then = version.of(current)
+            # A version that was dropped while the list is written is left out.
             if _is_selected(then, selection) and (whole := await _with_body(services, then, is_needed=form.form is not Form.METADATA)):
                 yield whole
 

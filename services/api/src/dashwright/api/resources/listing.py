@@ -78,6 +78,7 @@ async def list_response(target: Target, form: Format, list_options: ListOptions,
         page = page.cut()
     writer = _ListWriter(target, form, database)
     body = writer.pieces(page, None if list_options.limit is not None else source)
+    # A small list is one body; only a large one is streamed, with its memory reserved.
     if sum(page.sizes) <= PIECE and (list_options.limit is not None or page.end is None):
         return Response(200, b"".join([piece async for piece in body]), form.content_type, form.headers, may_compress=True)
     holds = PIECE + min(sum(page.sizes), max(READ, *page.sizes, 0))

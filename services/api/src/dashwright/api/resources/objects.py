@@ -135,6 +135,7 @@ def read_status_update(tree: Any, kind: Kind, namespace: str, version: str, name
 
 def _patched_tree(patch: Callable[[Any], Any], version: str, stored: StoredObject) -> dict[str, Any]:
     tree = read_json(stored.encode(version).decode())
+    # Read before the patch, which may change the tree in place.
     fixed = {path: member_at(tree, *path) for path in _FIXED}
     tree = patch(tree)
     try:
@@ -271,6 +272,6 @@ def _faults(reference: dict[str, Any], field: str) -> list[Cause]:
         if not isinstance(reference.get(key, False), bool)
     ]
     if unknown := sorted(reference.keys() - set(_MEMBERS)):
-        said = f"Invalid value: a reference has no member {unknown[0][:80]!r}; it has {', '.join(_MEMBERS)}"
-        faults.append(Cause(field, "FieldValueInvalid", said))
+        text = f"Invalid value: a reference has no member {unknown[0][:80]!r}; it has {', '.join(_MEMBERS)}"
+        faults.append(Cause(field, "FieldValueInvalid", text))
     return faults

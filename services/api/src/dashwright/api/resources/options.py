@@ -63,6 +63,7 @@ def write_context(call: Call, *, dry_run: bool | None = None, subresource: str =
     if len(manager) > LONGEST_MANAGER or not manager.isprintable():
         text = f"Invalid value: {manager[:40]!r}: at most {LONGEST_MANAGER} printable characters"
         raise Invalid(f"fieldManager: {text}", causes=[Cause("fieldManager", "FieldValueInvalid", text)])
+    # Kubernetes names the manager after the program if the client gives none.
     agent = call.headers.get("User-Agent", "").partition("/")[0]
     return WriteContext(
         call.identity,

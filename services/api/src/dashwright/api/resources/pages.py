@@ -15,6 +15,7 @@ LARGEST_PAGE: Final = 1000
 """Objects of one page, whatever limit a client sends."""
 
 _FORMAT: Final = 1
+"""Version of the members of a token. Tokens of another version are refused instead of misread."""
 _EXACT: Final = "Exact"
 _MATCHES: Final = (_EXACT, "NotOlderThan")
 
@@ -80,6 +81,7 @@ def _check_match(match: str, version: int, *, given: bool, continued: bool) -> N
 def number_of(call: Call, name: str) -> int:
     """Return a number of the query, 0 if it is missing. Raises BadRequest for anything but a whole number."""
     text = call.query.get(name, "")
+    # 18 digits always fit into a bigint.
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
         raise BadRequest(f"{name} {text[:40]!r} is not a whole number; leave it out, or send one that is not negative")
     return int(text or 0)

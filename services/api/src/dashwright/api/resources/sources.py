@@ -91,6 +91,7 @@ class ObjectSource:
         return ListPage(position.at, found.items, found.sizes, found.after, left)
 
     async def _first(self, limit: int) -> ListPage:
+        # One snapshot, so that the version, the page and the count agree.
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
             newest = await changes.head(connection, StreamName.OBJECTS)
             at = newest if self._exact is None else min(self._exact, newest)
@@ -174,6 +175,7 @@ class JobSource:
         found: list[StoredJob] = []
         at, left = 0, None
         async with self._database.connection() as connection, connection.transaction(isolation="repeatable_read", readonly=True):
+            # A page before the last must not be empty, so pages are read until a job matches.
             while after is not None and not found:
                 page = await jobs.list_page(connection, self._kind, self._namespace, after=after, limit=limit)
                 after, at = page.after, page.position

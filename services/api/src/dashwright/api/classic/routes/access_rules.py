@@ -24,6 +24,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "access_control"
 _BAD_BODY: Final = "bad request data"
+# Go's zero time, which clients recognise as missing.
 _NEVER: Final = "0001-01-01T00:00:00Z"
 _LEVELS: Final = {"": Level.NONE, "View": Level.VIEW, "Edit": Level.EDIT, "Admin": Level.ADMIN}
 _ROLES: Final = {role.value: role for role in Role if role is not Role.NONE}
@@ -80,10 +81,10 @@ class _Handlers:
 
     async def replace(self, call: Call) -> Response:
         body = await call.fields(PermissionItems, fault=_BAD_BODY)
-        wanted = [_rule(item.user_id, item.team_id, item.role, _level(item.permission)) for item in body.items]
-        check_rules(wanted)
+        rules = [_rule(item.user_id, item.team_id, item.role, _level(item.permission)) for item in body.items]
+        check_rules(rules)
         name, number = self._key(call)
-        await self._permissions.replace(call.actor, call.identity, self._kind, name, wanted, number)
+        await self._permissions.replace(call.actor, call.identity, self._kind, name, rules, number)
         return message_response(f"{self._kind.kind} permissions updated")
 
     async def list_held(self, call: Call) -> Response:
@@ -93,9 +94,9 @@ class _Handlers:
     async def replace_held(self, call: Call) -> Response:
         body = await call.fields(HolderPermissions, fault=_BAD_BODY)
         given = [(item, _named_level(item.permission)) for item in body.permissions]
-        wanted = [_rule(item.user_id, item.team_id, item.built_in_role, level) for item, level in given if level > Level.NONE]
-        check_rules(wanted)
-        await self._permissions.replace(call.actor, call.identity, self._kind, call.parameters["uid"], wanted)
+        rules = [_rule(item.user_id, item.team_id, item.built_in_role, level) for item, level in given if level > Level.NONE]
+        check_rules(rules)
+        await self._permissions.replace(call.actor, call.identity, self._kind, call.parameters["uid"], rules)
         return message_response("Permissions updated")
 
     async def set_user(self, call: Call) -> Response:

@@ -115,7 +115,7 @@ class _Handlers:
         if given["alertId"] or query.get("type") == "alert":
             return json_response([])
         start, end, uid = given["from"] or 0, given["to"] or 0, query.get("dashboardUID") or None
-        wanted = AnnotationQuery(
+        annotation_query = AnnotationQuery(
             call.identity.org_id,
             span=(start, end) if start > 0 and end > 0 else None,
             user_id=given["userId"],
@@ -126,7 +126,7 @@ class _Handlers:
             any_tag=call.switch("matchAny"),
         )
         limit = call.number("limit", _PAGE, least=1, most=_LARGEST_PAGE)
-        found = await self._annotations.find(call.identity, wanted, limit=limit)
+        found = await self._annotations.find(call.identity, annotation_query, limit=limit)
         return Response(200, b"[" + b",".join(_encoded(annotation) for annotation in found) + b"]", may_compress=True)
 
     async def get(self, call: Call) -> Response:

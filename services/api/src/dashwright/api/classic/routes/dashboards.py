@@ -80,9 +80,9 @@ class _Handlers:
 
     async def save(self, call: Call) -> Response:
         body = await call.body()
-        wanted = await run_sized(len(body), partial(_read, body))
+        request = await run_sized(len(body), partial(_read, body))
         try:
-            stored = await self._dashboards.save(write_context(call), wanted)
+            stored = await self._dashboards.save(write_context(call), request)
         except VersionMismatch as error:
             return json_response(SaveRefused(status="version-mismatch", message=error.message), error.status)
         return saved_response(stored)
@@ -214,6 +214,7 @@ def _read(body: bytes) -> SaveRequest:
         itself = _Identity.model_validate({name: given.dashboard.get(name) for name in _Identity.model_fields})
     except ValidationError as error:
         raise BadRequest("uid must be a text, id and version whole numbers") from error
+    # Grafana sends back the meta member of a GET; explicit members take precedence over it.
     uids = [uid for uid in (given.folder_uid, None if given.folder_id is not None else given.meta.folder_uid) if uid]
     numbers = [number for number in (given.folder_id, given.meta.folder_id) if number is not None]
     return SaveRequest(

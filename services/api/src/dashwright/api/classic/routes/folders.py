@@ -74,9 +74,9 @@ class _Handlers:
         if parent:
             await self._folders.get(caller, parent)
         view = await self._policy.view(caller, caller.namespace)
-        wanted = titles.TitleQuery(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
+        search = titles.TitleQuery(caller.org_id, 0, dashboards=NOTHING, containers=view.scope(FOLDER, verb), folders=[parent])
         async with self._database.connection() as connection:
-            found = await titles.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
+            found = await titles.search(connection, search, limit=limit, offset=(page - 1) * limit)
         return json_response([FolderItem(id=item.number, uid=item.name, title=item.title, parent_uid=parent or None) for item in found])
 
     async def create(self, call: Call) -> Response:

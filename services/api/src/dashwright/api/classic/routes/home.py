@@ -13,6 +13,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.identity import Caller
 from dashwright.common.kinds.registry import DASHBOARD
 
+# Go's zero time, which clients recognise as missing.
 _NEVER: Final = "0001-01-01T00:00:00Z"
 
 

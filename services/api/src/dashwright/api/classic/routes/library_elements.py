@@ -91,7 +91,7 @@ class _Handlers:
         limit, page = call.number("perPage", _PAGE, least=1, most=_LARGEST_PAGE), call.number("page", 1, least=1, most=_MOST_PAGES)
         view = await self._policy.view(caller, caller.namespace)
         async with self._database.connection() as connection:
-            wanted = library_elements.ElementQuery(
+            element_query = library_elements.ElementQuery(
                 caller.org_id,
                 view.scope(LIBRARY_PANEL) if query.get("kind", str(PANEL)) == str(PANEL) else NOTHING,
                 containing=query.get("searchString", ""),
@@ -101,7 +101,7 @@ class _Handlers:
                 but=_split(query.get("excludeUid", "")),
                 descending=query.get("sortDirection") == "alpha-desc",
             )
-            found = await library_elements.search(connection, wanted, limit=limit, offset=(page - 1) * limit)
+            found = await library_elements.search(connection, element_query, limit=limit, offset=(page - 1) * limit)
         encoded = await self._encoded(call, view, found.elements)
         head = f'{{"result":{{"totalCount":{found.total},"page":{page},"perPage":{limit},"elements":['
         return Response(200, head.encode() + b",".join(encoded) + b"]}}", may_compress=True)
@@ -109,8 +109,8 @@ class _Handlers:
     async def create(self, call: Call) -> Response:
         body = await call.body()
         given = await run_sized(len(body), partial(parse_exact, body, CreateLibraryElementCommand))
-        wanted = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
-        return await self._element_response(call, await self._elements.create(write_context(call), given.uid, wanted))
+        request = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, given.folder_id, len(body))
+        return await self._element_response(call, await self._elements.create(write_context(call), given.uid, request))
 
     async def get(self, call: Call) -> Response:
         return await self._element_response(call, call.parameters["uid"])
@@ -118,9 +118,9 @@ class _Handlers:
     async def by_name(self, call: Call) -> Response:
         caller = call.identity
         view = await self._policy.view(caller, caller.namespace)
-        wanted = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
+        element_query = library_elements.ElementQuery(caller.org_id, view.scope(LIBRARY_PANEL), name=call.parameters["name"])
         async with self._database.connection() as connection:
-            found = await library_elements.search(connection, wanted, limit=_LARGEST_PAGE, offset=0)
+            found = await library_elements.search(connection, element_query, limit=_LARGEST_PAGE, offset=0)
         if not found.elements:
             raise not_found()
         return Response(200, b'{"result":[' + b",".join(await self._encoded(call, view, found.elements)) + b"]}", may_compress=True)
@@ -130,10 +130,11 @@ class _Handlers:
         given = await run_sized(len(body), partial(parse_exact, body, ElementChange))
         if given.uid not in ("", uid):
             raise BadRequest("the uid of a library element cannot be changed")
+        # Clients send a negative folderId to keep the folder.
         kept = given.folder_uid is None and given.folder_id is not None and given.folder_id < 0
         number = None if kept else given.folder_id
-        wanted = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, number, len(body))
-        await self._elements.change(write_context(call), uid, wanted, given.version)
+        request = ElementRequest(given.name.strip() or None, given.kind, given.model, given.folder_uid, number, len(body))
+        await self._elements.change(write_context(call), uid, request, given.version)
         return await self._element_response(call, uid)
 
     async def delete(self, call: Call) -> Response:
@@ -166,9 +167,9 @@ class _Handlers:
         return Response(200, b'{"result":' + (await self._encoded(call, view, [element]))[0] + b"}", may_compress=True)
 
     async def _one(self, call: Call, view: View, uid: str) -> library_elements.ElementRow:
-        wanted = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
+        element_query = library_elements.ElementQuery(call.identity.org_id, EVERYTHING, uids=[uid])
         async with self._database.connection() as connection:
-            found = await library_elements.search(connection, wanted, limit=1, offset=0)
+            found = await library_elements.search(connection, element_query, limit=1, offset=0)
         if not found.elements:
             raise not_found()
         action = LIBRARY_PANEL.actions["get"]

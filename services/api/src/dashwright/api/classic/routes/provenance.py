@@ -62,6 +62,7 @@ async def authors(database: Database, names: Collection[str]) -> dict[str, Autho
 
     A name that is not that of a user or service account becomes the login.
     """
+    # Names of the queue, of repositories and of deleted accounts have no row.
     numbers = {name: number for name in names if (number := _number(name)) is not None}
     known: dict[int, titles.AccountName] = {}
     if numbers:

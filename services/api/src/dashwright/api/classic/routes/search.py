@@ -24,6 +24,7 @@ from dashwright.common.models.classic import ClassicBody, Text
 _PAGE: Final = 1000
 _LARGEST_PAGE: Final = 5000
 _MOST_PAGES: Final = 1_000_000_000
+"""Pages; keeps the offset within a bigint."""
 _DASHBOARDS: Final = "dash-db"
 _FOLDERS: Final = "dash-folder"
 _TYPES: Final = frozenset({_DASHBOARDS, _FOLDERS})
@@ -98,33 +99,33 @@ class _Handlers:
     async def sorting(self, _: Call) -> Response:
         return json_response(_SORTING)
 
-    async def _search(self, call: Call, asked: Asked) -> Response:
-        if not _TYPES.issuperset(asked.type):
+    async def _search(self, call: Call, query: Asked) -> Response:
+        if not _TYPES.issuperset(query.type):
             return legacy_500_response(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
         caller = call.identity
         view = await self._policy.view(caller, caller.namespace)
-        types = frozenset(asked.type) or _TYPES
-        wanted = titles.TitleQuery(
+        types = frozenset(query.type) or _TYPES
+        search = titles.TitleQuery(
             caller.org_id,
             caller.user_id if caller.kind is Caller.USER else 0,
             dashboards=view.scope(DASHBOARD) if _DASHBOARDS in types else NOTHING,
             containers=view.scope(FOLDER),
             folders_too=_FOLDERS in types,
-            containing=asked.query,
-            names=asked.dashboard_uids,
-            numbers=asked.dashboard_ids,
-            folders=["" if uid in _ROOT else uid for uid in asked.folder_uids],
-            folder_numbers=asked.folder_ids,
+            containing=query.query,
+            names=query.dashboard_uids,
+            numbers=query.dashboard_ids,
+            folders=["" if uid in _ROOT else uid for uid in query.folder_uids],
+            folder_numbers=query.folder_ids,
             by_own_number=types == {_FOLDERS},
-            tags=asked.tag,
-            starred=asked.starred,
-            descending=asked.sort == "alpha-desc",
+            tags=query.tag,
+            starred=query.starred,
+            descending=query.sort == "alpha-desc",
             deleted_by=deleter_of(caller),
         )
-        limit = min(asked.limit, _LARGEST_PAGE) if asked.limit > 0 else _PAGE
-        offset = (min(max(asked.page, 1), _MOST_PAGES) - 1) * limit
+        limit = min(query.limit, _LARGEST_PAGE) if query.limit > 0 else _PAGE
+        offset = (min(max(query.page, 1), _MOST_PAGES) - 1) * limit
         async with self._database.connection() as connection:
-            found = await (titles.deleted if asked.deleted else titles.search)(connection, wanted, limit=limit, offset=offset)
+            found = await (titles.deleted if query.deleted else titles.search)(connection, search, limit=limit, offset=offset)
         return json_response([self._found_item(item, caller.org_id) for item in found])
 
     def _found_item(self, item: titles.TitleMatch, org_id: int) -> FoundItem:

@@ -7,16 +7,17 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A set of objects.
+    """A set of objects: those that at least one member includes. The folder of a folder is its parent."""
 
-    An object is in the set if ``everything`` is set, its folder is in ``folders``, its name is in ``names``, or it is at the
-    root, ``root`` is set and its name is not in ``hidden``. The folder of a folder is its parent.
-    """
-
+    #: All objects of the kind.
     everything: bool = False
+    #: All objects directly in these folders.
     folders: Sequence[str] = ()
+    #: All objects at the root, except ``hidden``.
     root: bool = False
+    #: Objects at the root with rules that exclude the caller.
     hidden: Sequence[str] = ()
+    #: Single objects.
     names: Sequence[str] = ()
 
     def holds(self, name: str, folder: str | None) -> bool:

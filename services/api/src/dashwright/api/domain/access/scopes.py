@@ -27,6 +27,7 @@ class Grant(NamedTuple):
 KNOWN: Final = frozenset(permissions_of(Role.ADMIN, is_server_admin=True))
 """Every action. Server admins may do all of them."""
 
+# Names of older versions of Grafana, which stored grants and clients still use.
 _ACTIONS: Final[Mapping[str, str]] = {
     "users.quotas:read": "users.quotas:list",
     "users.quotas:write": "users.quotas:update",
@@ -93,12 +94,12 @@ def normalise(action: str, scope: str) -> Grant:
     known = _ACTIONS.get(action, action)
     if known not in KNOWN:
         raise BadRequest(f"There is no action {action[:LONGEST]!r} to grant")
-    wanted = _canonical(scope or "*")
+    canonical = _canonical(scope or "*")
     prefixes = _prefixes_of(known)
     apart = _APART.get(known.rpartition(":")[0], "*")
     fits = len(scope) <= LONGEST
-    if wanted in ("*", apart) or (fits and any(wanted == _all_of(prefix) or _names_one(wanted, prefix) for prefix in prefixes)):
-        return Grant(known, wanted)
+    if canonical in ("*", apart) or (fits and any(canonical == _all_of(prefix) or _names_one(canonical, prefix) for prefix in prefixes)):
+        return Grant(known, canonical)
     alike = (f"{_all_of(prefix)}, {prefix}{'UID' if prefix.endswith(':uid:') else 'N'}" for prefix in prefixes)
     scopes = ", ".join(dict.fromkeys(("*", *alike, apart)))
     raise BadRequest(f"{known} cannot be granted on the scope {scope[:LONGEST]!r}; it is granted on {scopes}")

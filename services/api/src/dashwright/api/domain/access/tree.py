@@ -62,6 +62,7 @@ class Tree:
         found: dict[str, None] = {}
         at: str | None = folder
         while at is not None:
+            # A circle or a missing folder: no right follows from such a path.
             if at in found or at not in self.parents:
                 return ()
             found[at] = None

@@ -36,6 +36,7 @@ class View:
         self._is_admin = is_above_rules(identity)
         self._default = _AT_ROOT[identity.role]
         self._granted = identity.granted
+        # Computed once for a view: every page of a list asks for the same scope.
         self._scopes: dict[tuple[str, str], Scope] = {}
         self._opened: dict[Level, frozenset[str]] = {}
 
@@ -95,6 +96,7 @@ class View:
         Objects in folders that only one view knows are ignored, unless this view opened a folder that was deleted since: its
         objects would vanish unnoticed.
         """
+        # The objects of a deleted folder are in neither view's tree, so a watch could not report them as deleted.
         gone = self.tree.parents.keys() - other.tree.parents.keys()
         if any(not gone.isdisjoint(self.scope(kind).folders) for kind in KINDS if gone and kind.in_folder):
             return False

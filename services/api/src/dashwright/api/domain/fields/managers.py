@@ -48,6 +48,7 @@ def managers_of(stored: object, sent: object = None) -> tuple[ManagedFieldsEntry
 
     Unreadable entries count as not sent.
     """
+    # Kubernetes' convention to clear all owners.
     if sent == [{}]:
         return ()
     return _read(sent) or _read(stored)

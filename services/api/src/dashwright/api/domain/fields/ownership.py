@@ -75,9 +75,9 @@ def update(
     if not places:
         return (*elsewhere, *others, ours)
     gained = covered_by(leaves(after), places)
-    mine = replace(own, fields=union(minus(ours.fields, places), gained))
+    own_entry = replace(own, fields=union(minus(ours.fields, places), gained))
     lost = [replace(entry, fields=minus(entry.fields, places)) for entry in others]
-    return (*elsewhere, *lost, mine)
+    return (*elsewhere, *lost, own_entry)
 
 
 def apply(
@@ -96,27 +96,29 @@ def apply(
     ``live`` there is no object yet. Raises Conflict if other managers own changed fields. With ``force``, or if all contested
     fields are as in ``yielded``, they lose them instead.
     """
-    wanted, before = to_node(config, set_lists), to_node(live or {}, set_lists)
+    applied, before = to_node(config, set_lists), to_node(live or {}, set_lists)
     own = ManagedFieldsEntry(writer.manager, "Apply", writer.version, writer.now, {}, writer.subresource)
+    # Fields from before the first apply get an owner, so that the apply does not remove them silently.
     if isinstance(before, dict) and not any(entry.subresource == writer.subresource for entry in managers):
         first = ManagedFieldsEntry(BEFORE_FIRST_APPLY, "Update", writer.version, writer.now, leaves(before), writer.subresource)
         managers = [*managers, first]
     ours, others, elsewhere = _partition(managers, own, before)
-    joined = merge(before, wanted)
+    joined = merge(before, applied)
     places = difference(before, joined)
     contested = [FieldConflict(entry, path) for entry in others for path in paths(covered_by(entry.fields, places))]
     if contested and not force and not _all_yielded(contested, to_node(yielded or {}, set_lists), before):
         raise conflict_error(contested)
-    kept = common(leaves(wanted), leaves(joined))
-    gone = minus(ours.fields, kept)
+    kept = common(leaves(applied), leaves(joined))
+    # Applied before and missing now: removed, unless another manager owns it, too.
+    removed = minus(ours.fields, kept)
     for entry in others:
-        gone = minus(gone, entry.fields)
-    after = merge(without(before, gone) or Atom({}), wanted) if gone else joined
-    mine = replace(own, fields=common(leaves(wanted), leaves(after)))
-    if mine.fields == ours.fields and not places and not gone:
+        removed = minus(removed, entry.fields)
+    after = merge(without(before, removed) or Atom({}), applied) if removed else joined
+    own_entry = replace(own, fields=common(leaves(applied), leaves(after)))
+    if own_entry.fields == ours.fields and not places and not removed:
         return ApplyResult(to_tree(after), (*elsewhere, *others, ours))
     lost = [replace(entry, fields=minus(entry.fields, places)) for entry in others]
-    return ApplyResult(to_tree(after), (*elsewhere, *lost, mine))
+    return ApplyResult(to_tree(after), (*elsewhere, *lost, own_entry))
 
 
 def settle(

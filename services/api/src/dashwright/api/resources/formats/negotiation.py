@@ -112,17 +112,17 @@ def format_of(call: Call, *, streamed: bool = False) -> Format:
     return found if found.form is not Form.TABLE else Format(Form.TABLE, found.is_yaml, _include_object_policy(call), found.meta)
 
 
-def _format_for(asked: MediaRange) -> Format | None:
+def _format_for(media: MediaRange) -> Format | None:
     """Return the format for a media range, or None."""
-    if asked.name not in _ANY and asked.name not in (JSON, YAML):
+    if media.name not in _ANY and media.name not in (JSON, YAML):
         return None
-    form = _FORMS.get(asked.parameters.get("as", ""))
+    form = _FORMS.get(media.parameters.get("as", ""))
     if form is Form.WHOLE:
-        return Format(is_yaml=asked.name == YAML)
-    meta = asked.parameters.get("v", "")
-    if form is None or asked.parameters.get("g") != META_GROUP or meta not in _META_VERSIONS:
+        return Format(is_yaml=media.name == YAML)
+    meta = media.parameters.get("v", "")
+    if form is None or media.parameters.get("g") != META_GROUP or meta not in _META_VERSIONS:
         return None
-    return Format(form, asked.name == YAML, meta=meta)
+    return Format(form, media.name == YAML, meta=meta)
 
 
 def _include_object_policy(call: Call) -> IncludeObjectPolicy:

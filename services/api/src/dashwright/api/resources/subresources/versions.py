@@ -33,10 +33,10 @@ def operation(target: Target) -> Operation:
 
 def operation_of_one(target: Target) -> Operation:
     """Return the operation that reads one version."""
-    made = descriptions.operation(
+    version_operation = descriptions.operation(
         "get", target, below="Version", responses={200: descriptions.object_content(target.kind)}, errors=(404, 406)
     )
-    return replace(made, parameters={"number": int})
+    return replace(version_operation, parameters={"number": int})
 
 
 async def handle(target: Target, services: Services, call: Call) -> Response:

@@ -49,10 +49,10 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
     _check_room(feed, services.settings.watches, call.identity)
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
-    asked = WatchRequest(target, namespace, selection, options, form)
-    watch = Watch(asked, feed, services.policy, services.lines, call.identity, view, after)
+    request = WatchRequest(target, namespace, selection, options, form)
+    watch = Watch(request, feed, services.policy, services.lines, call.identity, view, after)
     if options.is_initial:
-        watch.send_first(initial.initial_events(services.database, services.lines, asked, watch, view))
+        watch.send_first(initial.initial_events(services.database, services.lines, request, watch, view))
     return Response(200, watch, form.content_type, endless=True)
 
 

@@ -64,6 +64,7 @@ class Lines:
         """Return the lines of the first events, in order; as many as have bodies that fit into memory. Raises Unavailable."""
         key = ChunkKey(tuple(event.key for event in events), kind, version, form, with_columns)
         chunk = self._chunks.get(key)
+        # Watchers that need the same chunk concurrently wait for one encoding of it.
         return chunk if chunk is not None else await self._in_flight.once(key, lambda: self._write(key, events))
 
     async def of_objects(
@@ -99,17 +100,18 @@ class Lines:
         """Return the bodies of the first events if the format shows them. A body that is no longer stored is empty."""
         if not key.form.needs_body(key.kind):
             return ["{}"] * len(events)
-        wanted = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
+        missing = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
         found: dict[tuple[UUID, int], str | None] = {}
-        if wanted:
+        if missing:
             async with self._reading, self._database.connection() as connection:
-                found = await changes.bodies(connection, wanted, most=_BODIES)
+                found = await changes.bodies(connection, missing, most=_BODIES)
         specs = (event.change.spec or found.get(event.body, "{}") for event in events)
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 
     def _store(self, key: ChunkKey, chunk: Chunk) -> Chunk:
         self._chunks[key] = chunk
         self._room -= len(chunk.lines)
+        # The oldest chunks are dropped first: slow watchers read their own again.
         while self._room < 0:
             _, dropped = self._chunks.popitem(last=False)
             self._room += len(dropped.lines)

@@ -133,6 +133,7 @@ class Watch:
                 if (piece := await anext(self._initial, None)) is not None:
                     return piece
                 self._initial = None
+            # Before pending changes, so that a watch of busy objects ends in time, too.
             elif Wake.TIME in self._woken:
                 self._is_over = True
                 is_whole = cursor.is_caught_up and not self._pending
@@ -177,6 +178,7 @@ class Watch:
         target, with_columns = self._request.target, not self.has_columns
         events = self._pending[:_EVENTS]
         chunk = await self._lines.of(events, target.kind, target.version, self._request.form, with_columns=with_columns)
+        # Events whose bodies did not fit into memory are encoded next time.
         self._pending = self._pending[chunk.events :]
         self.has_columns = True
         return chunk.lines

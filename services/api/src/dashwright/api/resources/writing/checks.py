@@ -94,6 +94,7 @@ async def _check_source(
         return
     for name, stored_spec in await repositories.find_mentions(connection, namespace, write.name, source.text):
         other = source_of(orjson.loads(stored_spec), settings.permitted_paths)
+        # The query finds candidates by text; paths and URLs are compared here.
         if other is not None and other.overlaps(source):
             field = "spec.local.path" if spec["type"] == RepositoryType.LOCAL else f"spec.{spec['type']}"
             where = "folder" if spec["type"] == RepositoryType.LOCAL else "url, branch and directory"

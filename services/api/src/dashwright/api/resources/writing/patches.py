@@ -55,6 +55,7 @@ def json_patch(tree: Any, operations: Any) -> Any:
     copied = shifted = 0
     for index, operation in enumerate(operations):
         try:
+            # A copy becomes an add, so that the bytes it adds can be counted.
             if operation.get("op") == "copy":
                 operation = _as_addition(tree, operation)
                 copied += len(write_json(operation["value"]))
@@ -69,6 +70,7 @@ def json_patch(tree: Any, operations: Any) -> Any:
             raise BadRequest(f"operation {index} of the patch is not a JSON patch operation: {_reason(error)}") from error
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
             raise Invalid(f"operation {index} of the patch does not fit the object: {_reason(error)}") from error
+        # Operations can nest a tree deeper than it was sent.
         except RecursionError as error:
             raise BadRequest(f"nested too deeply: at most {DEEPEST_TREE} levels") from error
     return tree

@@ -69,6 +69,7 @@ async def cascade(connection: Connection, namespace: str, stored: StoredObject, 
     dashboards show. Raises BadRequest for objects that a file provisions or that wait for finalizers.
     """
     names: defaultdict[Kind, list[str]] = defaultdict(list)
+    # The level Edit on a folder covers all its content; without it each object is checked.
     is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
     for item in await folders.contents(connection, namespace, stored.name):
         kind = find(item.group, item.plural)

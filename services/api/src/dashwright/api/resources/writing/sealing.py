@@ -49,9 +49,9 @@ class TokenSealer:
                 block = GitHostRepositoryConfig.model_validate_json(write_json(sent))
             except ValidationError:
                 return desired  # admission refuses it, with the reasons
-            kept = old.get("encryptedToken")
+            stored_token = old.get("encryptedToken")
             self._seal(desired, name, block, given, old, token_place(namespace, desired.name))
-            if kept and not block.encrypted_token and not given.remove:
+            if stored_token and not block.encrypted_token and not given.remove:
                 dropped = (_DROPPED,)
             sealed[name] = block.model_dump(mode="json", by_alias=True, exclude_none=True)
         annotations = _without_token(desired.annotations)
@@ -61,16 +61,16 @@ class TokenSealer:
         self, desired: DesiredObject, name: str, block: GitHostRepositoryConfig, given: SecureValue, old: Mapping[str, Any], place: str
     ) -> None:
         """Replace the token of a block by the sealed token to store."""
-        kept = old.get("encryptedToken")
-        if block.encrypted_token and block.encrypted_token != kept:
+        stored_token = old.get("encryptedToken")
+        if block.encrypted_token and block.encrypted_token != stored_token:
             text = "the server sets it; send the token itself as secure.token.create"
             raise _forbidden(desired, f"spec.{name}.encryptedToken", text)
         if block.token and given.create:
             raise _forbidden(desired, f"spec.{name}.token", "secure.token.create is given as well; leave one of them out")
         token, block.token = given.create or block.token, None
         is_same_host = host_of(old.get("url")) == host_of(block.url)
-        if kept and is_same_host and not given.remove and (not token or self._open_token(kept, place) == token):
-            block.encrypted_token = kept
+        if stored_token and is_same_host and not given.remove and (not token or self._open_token(stored_token, place) == token):
+            block.encrypted_token = stored_token
         else:
             block.encrypted_token = base64.b64encode(self._box.seal(token, place)).decode() if token else None
 
@@ -82,7 +82,7 @@ class TokenSealer:
             return None
 
 
-def _sent_token(desired: DesiredObject, kept: str | None) -> SecureValue:
+def _sent_token(desired: DesiredObject, stored_token: str | None) -> SecureValue:
     """Return what the client sends about the token outside of the spec. Raises Invalid."""
     try:
         secure = RepositorySecure.model_validate_json(write_json(desired.secure))
@@ -92,7 +92,7 @@ def _sent_token(desired: DesiredObject, kept: str | None) -> SecureValue:
     given = secure.token or SecureValue()
     if given.create and given.remove:
         raise _forbidden(desired, "secure.token.remove", "create is given as well; leave one of them out")
-    if given.name and given.name != (secret_name(kept) if kept else None):
+    if given.name and given.name != (secret_name(stored_token) if stored_token else None):
         raise _forbidden(
             desired, "secure.token.name", "it does not name the secret of this repository; send the token as secure.token.create"
         )
@@ -105,12 +105,12 @@ def _forbidden(desired: DesiredObject, field: str, text: str) -> Invalid:
 
 def _without_token(annotations: Mapping[str, str]) -> Mapping[str, str]:
     """Return annotations without the token that ``kubectl apply`` copies into one of them."""
-    kept = annotations.get(_LAST_APPLIED)
-    if kept is None:
+    last_applied = annotations.get(_LAST_APPLIED)
+    if last_applied is None:
         return annotations
     rest = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}
     try:
-        applied = read_json(kept)
+        applied = read_json(last_applied)
         applied.pop("secure", None)
         for block in GIT_TYPES:
             applied["spec"].get(block, {}).pop("token", None)

@@ -92,6 +92,7 @@ class Writer:
             await _record(connection, context, kind, write.name, "create", context.created)
         if kind.is_tree:
             self._policy.forget(namespace)
+        # The version that a dry run drew was rolled back and must not be returned.
         return replace(stored, resource_version=0) if context.dry_run else stored
 
     async def update(
@@ -262,12 +263,12 @@ class Writer:
         """Change a managed object in its file."""
         await self._edits.check(stored)
         # A dry run first: a change without effect, or one that the store refuses, must not reach the file.
-        tried = await self._write_if_unchanged(namespace, stored, edits.file_write(stored, write), replace(context, dry_run=True))
-        if tried is None or not tried.is_changed:
-            return tried
+        trial_result = await self._write_if_unchanged(namespace, stored, edits.file_write(stored, write), replace(context, dry_run=True))
+        if trial_result is None or not trial_result.is_changed:
+            return trial_result
         await self._edits.make(stored, write, context, partial(self._record_edit, stored, context, "update"))
         if context.dry_run:
-            return tried
+            return trial_result
         async with self._database.connection() as connection:
             return UpdateResult(await resources.get(connection, stored.kind, namespace, stored.name), True)
 
@@ -333,23 +334,23 @@ class Writer:
         marked = [stored for stored in waiting.values() if not metadata.is_deleting(stored)]
         for stored in marked:
             await resources.mark_deleted(connection, stored.kind, namespace, stored.name, actor=context.actor.uid, now=self._clock.now())
-        gone = [stored for stored in found if stored.name not in waiting]
-        await self._remove(connection, namespace, gone, context)
-        await audit.record_all(connection, [_event(context, stored.kind, stored.name, "delete") for stored in (*marked, *gone)])
-        left = {stored.name: await resources.get(connection, stored.kind, namespace, stored.name) for stored in waiting.values()}
-        return [_deleted(stored, left.get(stored.name), context) for stored in found]
+        removed = [stored for stored in found if stored.name not in waiting]
+        await self._remove(connection, namespace, removed, context)
+        await audit.record_all(connection, [_event(context, stored.kind, stored.name, "delete") for stored in (*marked, *removed)])
+        remaining = {stored.name: await resources.get(connection, stored.kind, namespace, stored.name) for stored in waiting.values()}
+        return [_deleted(stored, remaining.get(stored.name), context) for stored in found]
 
-    async def _remove(self, connection: Connection, namespace: str, gone: Sequence[StoredObject], context: WriteContext) -> None:
+    async def _remove(self, connection: Connection, namespace: str, removed: Sequence[StoredObject], context: WriteContext) -> None:
         """Delete rows. A repository is deleted together with what it manages, or releases it."""
-        if not gone:
+        if not removed:
             return
-        kind, actor = gone[0].kind, context.actor.uid
+        kind, actor = removed[0].kind, context.actor.uid
         if kind is REPOSITORY:
-            for stored in gone:
+            for stored in removed:
                 await removal.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
                 await removal.end_managing(connection, namespace, stored, actor=actor)
                 await removal.end_hook(connection, namespace, stored)
-        await resources.delete(connection, kind, namespace, [stored.name for stored in gone], actor=actor, keep=kind.history)
+        await resources.delete(connection, kind, namespace, [stored.name for stored in removed], actor=actor, keep=kind.history)
 
     @asynccontextmanager
     async def _transaction(self, context: WriteContext) -> AsyncIterator[Connection]:
@@ -389,7 +390,7 @@ def _event(context: WriteContext, kind: Kind, name: str, verb: str, status: int 
     )
 
 
-def _deleted(stored: StoredObject, left: StoredObject | None, context: WriteContext) -> DeleteResult:
-    if left is None:
+def _deleted(stored: StoredObject, remaining: StoredObject | None, context: WriteContext) -> DeleteResult:
+    if remaining is None:
         return DeleteResult(stored, True)
-    return DeleteResult(replace(left, resource_version=stored.resource_version) if context.dry_run else left, False)
+    return DeleteResult(replace(remaining, resource_version=stored.resource_version) if context.dry_run else remaining, False)
