@@ -96,7 +96,7 @@ class View:
         Objects in folders that only one view knows are ignored, unless this view opened a folder that was deleted since: its
         objects would vanish unnoticed.
         """
-        # The objects of a deleted folder are in neither view's tree, so a watch could not report them as deleted.
+        # The other view does not see objects of folders deleted since, so their delete events would be lost.
         gone = self.tree.parents.keys() - other.tree.parents.keys()
         if any(not gone.isdisjoint(self.scope(kind).folders) for kind in KINDS if gone and kind.in_folder):
             return False
