@@ -326,8 +326,8 @@ async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine)
     [
         ("", "sse.sql.empty_query", "sql expression [S] failed because it has an empty SQL query"),
         (" \n ", "sse.sql.empty_query", "empty SQL query"),
-        ("SELECT nope FROM A", "sse.sql.column_not_found", "does not exist: nope; there are A: host, v"),
-        ("SELECT A.nope FROM A", "sse.sql.column_not_found", "does not exist: nope; there are A: host, v"),
+        ("SELECT nope FROM A", "sse.sql.column_not_found", "does not exist: nope; the tables are A: host, v"),
+        ("SELECT A.nope FROM A", "sse.sql.column_not_found", "does not exist: nope; the tables are A: host, v"),
         ("SELECT nope", "sse.sql.column_not_found", "selects from no table"),
         ("SELECT * FROM B", "sse.sql.table_not_found", "table (refId/query) [B] and that table was not found; add the query"),
         ("SELECT * FROM a", "sse.sql.table_not_found", "[a] and that table was not found; write it [A]"),

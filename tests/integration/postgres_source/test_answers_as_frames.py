@@ -86,8 +86,8 @@ async def test_times_beyond_what_can_be_told_are_null_and_said_so(ask: Ask) -> N
     assert values(frame) == {"a": [None, None, None], "b": [None, None, None]}
     assert frame.meta
     assert [notice["text"] for notice in frame.meta["notices"]] == [
-        "2 times of column a lie beyond 1677 to 2262 and are null",
-        "2 times of column b lie beyond 1677 to 2262 and are null",
+        "2 times of column a are outside 1677 to 2262 and became null",
+        "2 times of column b are outside 1677 to 2262 and became null",
     ]
 
 

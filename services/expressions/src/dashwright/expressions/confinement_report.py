@@ -24,5 +24,5 @@ def _warn(child: str, *, landlock: bool, seccomp: bool) -> None:
         child=child,
         landlock=landlock,
         seccomp=seccomp,
-        advice="use Linux 5.13 or newer with Landlock and seccomp enabled; docs/how-to/operations.md says the risk without them",
+        advice="use Linux 5.13 or newer with Landlock and seccomp enabled; docs/how-to/operations.md describes the risk without them",
     )

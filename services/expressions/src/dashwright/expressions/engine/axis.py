@@ -49,7 +49,7 @@ class Axis:
 
     @cached_property
     def is_ordered(self) -> bool:
-        """Whether each time is at or after the one before it."""
+        """True if each time is at or after the one before it."""
         return bool((self.times[1:] >= self.times[:-1]).all())
 
     def same(self, other: "Axis") -> bool:

@@ -1,4 +1,4 @@
-"""Evaluation of a request's expressions. An error stays on its refId and on those that need it; all others run."""
+"""Evaluation of a request's expressions. An error belongs to its refId and to those that need it; all others run."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence

@@ -33,12 +33,12 @@ class FieldType(StrEnum):
 
     @property
     def is_numeric(self) -> bool:
-        """Whether it is an integer or float type."""
+        """True for integer and float types."""
         return self in NUMERIC
 
     @property
     def is_float(self) -> bool:
-        """Whether it is a float type."""
+        """True for float types."""
         return self in {FieldType.FLOAT32, FieldType.FLOAT64}
 
     @property

@@ -112,6 +112,6 @@ def _stamps(step: int, span: TimeRange, limits: Limits) -> Grid:
 def _ascending(block: Block) -> Block:
     if block.axis.is_ordered:
         return block
-    # Stable: of points with equal times the last one that arrived stays the last.
+    # Stable: of points with equal times the one that arrived last remains the last.
     order = np.argsort(block.axis.times, kind="stable")
     return Block(Axis(block.axis.times[order]), block.cells.at((ALL, order)))

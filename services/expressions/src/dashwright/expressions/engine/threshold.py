@@ -1,4 +1,4 @@
-"""The type ``threshold``: every point or number becomes 1 if a condition holds, else 0; null stays null.
+"""The type ``threshold``: every point or number becomes 1 if a condition holds, else 0; null remains null.
 
 With hysteresis, items that were firing before (the loaded ones) are tested by a second condition, so that they stop
 firing at another value than the one they started at.

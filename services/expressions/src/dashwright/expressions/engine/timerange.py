@@ -40,7 +40,7 @@ class TimeRange:
 
 
 def time_range(start: str, end: str, now: datetime) -> TimeRange:
-    """Return the range between two texts. Rounding (``/d``) goes down for ``start`` and up for ``end``.
+    """Return the range between two texts. Rounding (``/d``) is down for ``start`` and up for ``end``.
 
     Up is the last millisecond of the unit. Raises BadRequest with a cause for each invalid end, ``from`` or ``to``.
     """

@@ -21,8 +21,8 @@ _NUMBER: dict[str, Any] = {"type": "numeric-multi", "typeVersion": [0, 1]}
 def frames_of(outcome: Outcome, ref_id: str) -> list[Frame]:
     """Return the outcome as frames, one an item, whose value field has the refId as its name.
 
-    A table stays one frame. Warnings become notices of the first frame. The number of classic conditions has no name,
-    and the matches as ``custom`` in its meta.
+    A table is one frame. Warnings become notices of the first frame. The number of classic conditions has no name, and
+    the matches as ``custom`` in its meta.
     """
     if outcome.matches is not None:
         return [_judgement(outcome.values, outcome.matches, ref_id)]

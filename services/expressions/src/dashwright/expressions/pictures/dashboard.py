@@ -180,8 +180,8 @@ def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_target(query: Mapping[str, Any]) -> dict[str, Any]:
-    asked = object_of(query.get("query"))
-    kind = asked.get("group") or asked.get("kind")
-    named = object_of(asked.get("datasource"))
+    inner = object_of(query.get("query"))
+    kind = inner.get("group") or inner.get("kind")
+    named = object_of(inner.get("datasource"))
     source = query.get("datasource") or {"type": kind, **({"uid": named["name"]} if "name" in named else {})}
-    return {**object_of(asked.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}
+    return {**object_of(inner.get("spec")), "refId": query.get("refId"), "hide": query.get("hidden") is True, "datasource": source}

@@ -31,7 +31,7 @@ class Box:
 
     @property
     def has_title(self) -> bool:
-        """Whether there is room for its title, and one to show."""
+        """True if the panel has a title and there is room for it."""
         return bool(self.panel.title.strip()) and self.height >= _LOWEST_WITH_TITLE
 
     @property

@@ -34,7 +34,7 @@ MOST_PIXELS: Final = 24_000_000
 #: Panels of one picture whose queries run concurrently.
 _AT_ONCE: Final = 4
 
-#: Seconds reserved for composing the picture: panels that are not drawn by then say so.
+#: Seconds reserved for composing the picture. Panels that are not drawn by then show a message instead.
 _FOR_THE_WHOLE: Final = 6.0
 
 _FAULT: Final = "#e02f44"

@@ -68,7 +68,7 @@ def _texts(buffers: Mapping[str, memoryview], rows: int) -> NDArray[Any]:
         raise ValueError("a text has a negative length")
     ends = np.cumsum(lengths, dtype=np.int64).tolist()
     if (ends[-1] if ends else 0) != len(buffers["values"]):
-        raise ValueError("the texts are not as long as they say")
+        raise ValueError("the lengths of the texts do not match their bytes")
     starts = [0, *ends[:-1]]
     whole = bytes(buffers["values"])
     found = np.empty(rows, object)

@@ -105,7 +105,7 @@ class Child:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process runs."""
+        """True while the process runs."""
         return not self._is_ended and self._process.poll() is None
 
     def run(self, request: Mapping[str, Any], layout: BufferLayout, wait: Wait) -> ChildResponse:

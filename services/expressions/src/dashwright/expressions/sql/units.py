@@ -47,7 +47,7 @@ def is_of_dates(unit: str) -> bool:
 def interval(amount: exp.Expr, unit: str) -> exp.Expr | None:
     """Return DuckDB's interval of an amount of the unit.
 
-    It is None if the unit is unknown, or has several parts and the amount is not a text.
+    Returns None if the unit is unknown, or if it has several parts and the amount is not a text.
     """
     if unit in COMPOUND:
         return _compound(amount, COMPOUND[unit]) if isinstance(amount, exp.Literal) else None

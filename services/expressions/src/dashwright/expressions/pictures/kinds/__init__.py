@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.expressions.pictures.kinds import bars, gauge, stat, table, timeseries, words
 from dashwright.expressions.pictures.kinds.drawing import PanelDrawing, Sheet
 
-#: What draws a panel, by the panel's type. Other types say in their box that pictures do not draw them.
+#: The function that draws a panel, by the panel's type. A panel of another type shows that it is not drawn.
 KINDS: Final[Mapping[str, Callable[[Sheet], PanelDrawing]]] = {
     "timeseries": timeseries.draw,
     "barchart": bars.draw,

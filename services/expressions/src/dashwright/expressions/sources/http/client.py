@@ -66,10 +66,10 @@ class HttpClient:
         posted = method == "POST"
         wanted = _HttpRequest(method, url if posted else url.extend_query(parameters), parameters if posted else None, access)
         for _ in range(_REDIRECTS + 1):
-            answered = await self._sent(wanted, limits)
-            if isinstance(answered, HttpResponse):
-                return answered
-            wanted = answered
+            outcome = await self._sent(wanted, limits)
+            if isinstance(outcome, HttpResponse):
+                return outcome
+            wanted = outcome
         raise SourceFailed(f"the data source {record.name!r:.80} redirects more than {_REDIRECTS} times; give its final address as the URL")
 
     @property

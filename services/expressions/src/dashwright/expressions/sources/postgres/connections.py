@@ -1,6 +1,6 @@
 """Connections to PostgreSQL: a small pool for each version of a record, created on first use and closed when unused.
 
-Every connection goes to a checked address, as a checked role, and is reset before its next use.
+Every connection is made to a checked address, as a checked role, and is reset before its next use.
 """
 
 import asyncio

@@ -180,7 +180,7 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     """Return the statement wrapped in one that casts columns without a native type to text."""
     names = [f"c{number}" for number in range(len(attributes))]
     wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
-    return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are ours)
+    return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
 def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:

@@ -13,7 +13,7 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.testdata.naming import labels_of, series_name
 from dashwright.expressions.sources.testdata.properties import Properties
 
-#: Most points of one series; the rest of the range stays empty.
+#: Most points of one series; the rest of the range is empty.
 _MOST_POINTS: Final = 10_000
 
 _MILLISECOND: Final = 1_000_000
@@ -30,7 +30,7 @@ def random_walks(query: Properties, count: int, limits: Limits) -> list[Frame]:
         raise limits.refusal("query_series", f"seriesCount is {count}", _ADVICE)
     points = len(range(query.start, query.end, query.interval)[:_MOST_POINTS])
     if count * points > limits.query_points:
-        raise limits.refusal("query_points", f"{count} series of {points} points were asked for", _ADVICE)
+        raise limits.refusal("query_points", f"{count} series of {points} points were requested", _ADVICE)
     limits.memory.take(count * (ITEM_BYTES + points * POINT_BYTES))
     frames = []
     for index in range(count):

@@ -62,7 +62,7 @@ MACROS = (
 
 
 def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
-    """Return the moment plus the interval, or minus for a ``sign`` below 0. A date stays a date, a text a text."""
+    """Return the moment plus the interval, or minus for a ``sign`` below 0. Dates remain dates, texts remain texts."""
     unit = unit_named(amount.text("unit") or "DAY")
     number = amount.this
     if sign < 0 and unit not in COMPOUND:
