@@ -1,4 +1,4 @@
-"""Runs the plain-text cases beside it (see README.md) against the engine."""
+"""Runs the plain-text cases of this folder (see README.md) against the engine."""
 
 import math
 import re

@@ -133,5 +133,5 @@ def test_the_reference_gives_what_the_case_says(evaluation: specs.Evaluation) ->
 
 
 def test_few_cases_are_out_of_reach() -> None:
-    """The reference answers nearly all that the engine is asked."""
+    """The reference evaluates nearly all cases of the engine."""
     assert len(specs._EVALUATIONS) - len(_EVALUATIONS) < 12

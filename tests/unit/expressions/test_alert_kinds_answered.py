@@ -79,7 +79,7 @@ async def error_of(ref_id: str, *queries: Any, **more: Any) -> str:
 
 
 async def test_classic_conditions_answer_a_number_without_a_name_and_their_matches() -> None:
-    """``custom`` of the meta tells each value as decimal text without an exponent, the name of its field, and its labels or null."""
+    """``custom`` has each value as decimal text without an exponent, the name of its field, and its labels or null."""
     conditions = [condition("$A", "last", "gt", 0), condition("B", "last", "gt", 5, operator="or")]
     frames = await frames_of(
         "C",
@@ -145,7 +145,7 @@ async def test_a_resample_takes_the_range_of_the_request_or_its_own() -> None:
 
 
 async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit() -> None:
-    """The same for a range whose stamps no clock can count; and at once."""
+    """So is a range whose stamps exceed 64 bits, immediately."""
     words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
     started = time.process_time()
     many = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
@@ -156,7 +156,7 @@ async def test_too_many_windows_are_refused_before_any_work_and_name_the_limit()
 
 
 async def test_a_target_whose_words_are_not_understood_is_named() -> None:
-    """Its refId carries the error; everything else is answered."""
+    """Its refId has the error; all other targets are evaluated."""
     words = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
     assert "failed to parse expression 'B': no variable specified to reference for refId B" in await error_of(
         "B", target("B", "resample", **words)
@@ -235,7 +235,7 @@ async def test_loaded_dimensions_of_another_form_are_refused(schema: Any, values
 
 
 async def test_without_loaded_dimensions_or_without_an_unload_condition_the_first_condition_decides() -> None:
-    """What a rule holds before it ever fired, and what it still holds when its recovery threshold was taken out."""
+    """This is the state of a rule that never fired, and of one whose recovery threshold was removed."""
     for missing in ("unloadEvaluator", "loadedDimensions"):
         words = recovering(fingerprint(Labels.of({"h": "a"})))
         del words[missing]
@@ -244,7 +244,9 @@ async def test_without_loaded_dimensions_or_without_an_unload_condition_the_firs
 
 
 async def test_classic_conditions_stand_alone() -> None:
-    """They read ordinary queries only and nothing reads them; the error is that of whoever is wrong, and the rest is answered."""
+    """They read ordinary queries only and no expression reads them; the wrong target has the error, and the rest is
+    evaluated.
+    """
     reading = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
     read = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
     queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]

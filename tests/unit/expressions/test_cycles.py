@@ -38,7 +38,7 @@ def test_what_reaches_itself_is_on_a_cycle_and_nothing_else(graph: Graph) -> Non
 
 
 def test_a_thousand_nodes_are_no_work() -> None:
-    """A ring, and one where every node reads all that follow and the last reads the first; long ways are told in part."""
+    """A ring, and a graph where every node reads all that follow and the last reads the first; long paths are shortened."""
     size = 1000
     ring = [Node(f"N{number}", Math.parsed(f"$N{(number + 1) % size}")) for number in range(size)]
     dense = {f"N{number}": [f"N{other}" for other in range(number + 1, size // 2)] for number in range(size // 2)}

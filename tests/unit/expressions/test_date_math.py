@@ -1,4 +1,4 @@
-"""Date math: anchors, steps and roundings, beside plain readings of each."""
+"""Date math: anchors, steps and roundings, compared with plain implementations of each."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -89,7 +89,7 @@ def test_what_no_dashboard_writes_is_refused(text: str) -> None:
 
 @given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))
 def test_a_unit_holds_its_instant_and_joins_the_next(now: datetime, unit: str) -> None:
-    """What /u rounds to begins at or before the instant, ends at or after it, and the next unit begins a millisecond later."""
+    """A rounded unit starts at or before the instant, ends at or after it, and the next starts a millisecond later."""
     first, last = start(f"now/{unit}", now), end(f"now/{unit}", now)
     assert first <= now <= last
     assert start(f"now+1{unit}/{unit}", first) == last + timedelta(milliseconds=1)

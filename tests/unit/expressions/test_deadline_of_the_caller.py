@@ -53,7 +53,7 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
 
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
-    """What is left of it, not the whole: some of it was spent in the queue."""
+    """The evaluation gets the remaining time, because some of it was spent in the queue."""
     (left,) = await asked(broker, 7, Clock())
     assert 0 < left <= 7
 

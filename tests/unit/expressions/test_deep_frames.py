@@ -1,4 +1,4 @@
-"""What a frame says beside its values may be nested, but not without an end."""
+"""Metadata of a frame may be nested, up to a limit."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def frame(member: str, levels: int) -> bytes:
     [("meta", "[0].schema.meta"), ("config", "[0].schema.fields[0].config"), ("values", "[0].data.values[0]")],
 )
 async def test_too_deep_a_frame_is_an_error_of_its_ref_id(member: str, place: str) -> None:
-    """It names the place and the levels allowed, where writing the answer would fail otherwise; the rest of the request stays."""
+    """It names the place and the allowed depth before encoding could fail; the rest of the request is unaffected."""
     with pytest.raises(BadRequest) as refused:
         read_frames(frame(member, 300))
     assert refused.value.message == f"{place} is nested too deeply: at most 128 levels"

@@ -1,4 +1,4 @@
-"""How long a window is: the grammar of durations, and what is said of text that is none."""
+"""The grammar of durations, and the errors of invalid texts."""
 
 import re
 

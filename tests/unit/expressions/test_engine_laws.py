@@ -79,7 +79,7 @@ def test_operators_hold_value_by_value(symbol: str, pairs: list[tuple[Value, Val
 @settings(deadline=None)
 @given(st.lists(_LABELS, min_size=1, max_size=6), st.lists(_LABELS, min_size=1, max_size=6))
 def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[Labels]) -> None:
-    """Pairs, their order, their labels and what stays without a partner are those of the loop over both sets."""
+    """Pairs, their order, their labels and unpaired items are those of the loop over both sets."""
     wanted = []
     for i, j in product(range(len(left)), range(len(right))):
         a, b = dict(left[i].pairs), dict(right[j].pairs)

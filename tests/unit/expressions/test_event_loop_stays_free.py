@@ -1,4 +1,4 @@
-"""While one request is read and evaluated, the worker's event loop goes on for the others."""
+"""While one request is parsed and evaluated, the worker's event loop serves the others."""
 
 import asyncio
 import gc
@@ -56,7 +56,7 @@ LONG = [math(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
 
 @asynccontextmanager
 async def ticking() -> AsyncIterator[list[float]]:
-    """What the event loop worked between its turns, in seconds of its own thread: other programs on the machine do not count."""
+    """Yield a list that collects the processor seconds of the event loop between its turns; other programs do not count."""
     gaps, over = list[float](), asyncio.Event()
 
     async def tick() -> None:
@@ -83,7 +83,7 @@ async def ticking() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING, LONG], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
-    """What counts is what a request may cost, not its size."""
+    """The possible cost of a request matters, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with ticking() as gaps:
         answered = await respond(body, QueryContext(endpoint))

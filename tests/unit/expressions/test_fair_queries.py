@@ -134,7 +134,7 @@ async def test_a_backlog_is_refused_before_it_fills_the_worker() -> None:
 
 
 async def test_endless_statements_of_one_organization_delay_no_other() -> None:
-    """Of two processes it has one at most; its other statements wait, and end by their time."""
+    """It gets one of two processes at most; its other statements wait until their deadline."""
     settings = query_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"

@@ -25,7 +25,7 @@ def read(*frames: Any) -> list[Frame]:
 
 
 def test_what_json_cannot_hold_stands_beside_the_values() -> None:
-    """NaN and infinities are null among the values and told by ``entities``, one entry a field; a real null is told nowhere."""
+    """NaN and infinities are null among the values and listed in ``entities``; a real null is listed nowhere."""
     values = np.array([np.nan, np.nan, np.inf, -np.inf, 2.0])
     nulls = np.array([False, True, False, False, False])
     frame = Frame(
@@ -122,7 +122,7 @@ def column(kind: FieldType, values: list[Any]) -> Field:
 @settings(deadline=None)
 @given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda kind: st.builds(column, st.just(kind), st.lists(_COLUMNS[kind]))))
 def test_a_frame_that_was_written_reads_as_itself(field: Field) -> None:
-    """Of every type: values, nulls, labels and nullability survive the way out and in."""
+    """For every type, values, nulls, labels and nullability survive encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
     [again] = read(*written(frame))
     assert (again.name, again.ref_id, again.meta) == (frame.name, frame.ref_id, frame.meta)
@@ -185,7 +185,7 @@ def test_a_document_that_does_not_fit_is_named(document: bytes, fault: str) -> N
 
 
 def test_numbers_as_text_and_nanoseconds_are_read() -> None:
-    """Whole numbers may travel as text, and times with their nanoseconds."""
+    """Whole numbers may be texts, and times may have nanoseconds."""
     [frame] = read(
         {
             "schema": {"fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}, {"type": "time"}]},

@@ -1,4 +1,4 @@
-"""What frames become as input of expressions, declared or not."""
+"""Frames as input of expressions, with and without a declared type."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ def test_one_numeric_column_beside_text_is_a_table_of_numbers() -> None:
 
 
 def test_an_instant_vector_is_numbers() -> None:
-    """Frames of one sample each, as a Prometheus instant query answers them."""
+    """Frames of one sample each, the result of a Prometheus instant query, become numbers."""
     meta = {"custom": {"resultType": "vector"}}
     vector = [frame(("t", "time", [1]), ("v", "number", [value], {"h": str(value)}), meta=meta) for value in (1, 2)]
     assert items(converted(*vector)) == [({"h": "1"}, [1]), ({"h": "2"}, [2])]
@@ -97,7 +97,7 @@ def test_what_is_neither_series_nor_numbers_is_refused(fields: list[Any], layout
 
 
 def test_frames_without_series_are_skipped_for_one_source_only() -> None:
-    """InfluxDB answers such frames beside its series."""
+    """InfluxDB returns such frames in addition to its series."""
     frames = [frame(("s", "string", ["a"])), frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
     assert items(converted(*frames, source="influxdb")) == [({"h": "a"}, [1, 2])]
     with pytest.raises(BadRequest):
@@ -122,14 +122,14 @@ def named(frame_name: str, field_name: str, config: dict[str, str] | None = None
 )
 @pytest.mark.parametrize("source", ["graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"])
 def test_series_without_labels_get_their_name_as_one(source: str, frames: list[Any], names: list[str] | None) -> None:
-    """Of some sources, the first kind of name that is set and unique; other sources' series stay without."""
+    """For some sources, the first name that is set and unique is a label; series of other sources remain unlabelled."""
     wanted = [{"__name__": name} for name in names] if names else [{}] * len(frames)
     assert [labels for labels, _ in items(converted(*frames, source=source))] == wanted
     assert [labels for labels, _ in items(converted(*frames))] == [{}] * len(frames)
 
 
 def test_a_single_label_turns_naming_off() -> None:
-    """Series that are labelled are told apart already."""
+    """Labelled series are distinct already."""
     frames = [named("", "a"), frame(TIME, ("b", "number", [1, 2], {"h": "x"}))]
     assert [labels for labels, _ in items(converted(*frames, source="graphite"))] == [{}, {"h": "x"}]
 

@@ -1,4 +1,4 @@
-"""Columns longer than one slice: what stands beside the values keeps its row, and a shared column what stands beside it."""
+"""Columns longer than one slice: entities and nanoseconds keep their rows, also in shared columns."""
 
 import numpy as np
 import orjson
@@ -15,7 +15,7 @@ def written(writer: JsonFrameWriter, frame: Frame) -> bytes:
 
 @pytest.mark.parametrize("rows", [PIECE, 2 * PIECE + 1])
 def test_a_long_frame_reads_as_itself(rows: int) -> None:
-    """At every seam: odd values, nulls and nanoseconds of the first, the last and the rows beside a seam."""
+    """Odd values, nulls and nanoseconds survive in the first, the last and the rows around a slice's end."""
     values, nulls = np.arange(rows, dtype=np.float64), np.zeros(rows, np.bool_)
     odd = sorted({0, rows - 1, *(row for row in (PIECE - 1, PIECE, 2 * PIECE) if row < rows)})
     values[odd] = [(np.nan, np.inf, -np.inf)[number % 3] for number in range(len(odd))]

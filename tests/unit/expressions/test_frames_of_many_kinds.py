@@ -13,7 +13,7 @@ _TIMES = Field("t", FieldType.TIME, np.array([1, 2], np.int64))
 
 @pytest.mark.parametrize("kind", sorted(NUMERIC))
 def test_every_number_becomes_a_float(kind: FieldType) -> None:
-    """Of any width; a null keeps its place, and its slot is NaN whatever it was."""
+    """Numbers of any width; a null keeps its position, and its slot is NaN."""
     values = np.array([7, 0], kind.dtype)
     nulls = np.array([False, True])
     for frame_nulls in (None, nulls):

@@ -38,7 +38,7 @@ def test_queries_come_first_then_each_expression_after_its_inputs(nodes: list[No
 
 
 def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
-    """What only reads a cycle is not part of it, and nothing is left out of the order."""
+    """A node that only reads a cycle is not part of it, and the order contains every node."""
     nodes = [math("Z", "$Y"), math("Y", "$A"), math("A", "$B"), math("B", "$C + $D"), math("C", "$A"), math("D", "$D2"), Node("D2")]
     assert {ref_id: text.split(": ")[1].split(";")[0] for ref_id, text in faults(*nodes).items()} == {
         "A": "A -> B -> C -> A",
@@ -65,7 +65,7 @@ def test_a_large_cycle_is_found_in_time_and_without_recursion() -> None:
 
 
 def test_dependents_carry_the_status_of_what_failed() -> None:
-    """A failed source is not the caller's to mend, however far away; an unreadable target is."""
+    """A failed source remains an error of the source however far away; an unreadable target is one of the caller."""
     nodes = [Node("A"), math("B", "$A"), math("C", "$B"), Node("F", fault=BadRequest("unreadable")), math("G", "$F"), math("H", "2")]
     results = evaluate(nodes, {"A": SourceFailed("gone")}, Limits())
     statuses = {ref_id: getattr(result, "status", 200) for ref_id, result in results.items()}

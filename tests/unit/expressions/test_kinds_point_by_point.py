@@ -147,7 +147,7 @@ def judged(name: str, bounds: tuple[float, float], value: Value, *, unloading: b
 def test_a_threshold_looks_at_every_point(
     name: str, bounds: tuple[float, float], data: list[tuple[list[int], Rows]], chosen: set[int]
 ) -> None:
-    """Alone, and with hysteresis: what was not loaded first, then what was, which goes on until the second condition holds."""
+    """With hysteresis, unloaded items come first, then loaded ones, which fire until the second condition holds."""
     values = series(*data)
     rows = [row for _, rows in data for row in rows]
     begun = Threshold("A", predicate_of(name, bounds)).evaluate({"A": values}, Limits()).values
@@ -203,7 +203,9 @@ _CLASSIC = ["avg", "sum", "min", "max", "count", "last", "median", "diff", "diff
 def test_a_classic_condition_reduces_and_tests_every_series(
     reducer: str, test: str, bounds: tuple[float, float], data: list[tuple[list[int], Rows]]
 ) -> None:
-    """One number, and as matches the reduced values that hold; nulls are no data, unless they are what is looked for."""
+    """The outcome is one number, with the reduced values that hold as matches; nulls are no data, unless the condition
+    tests for them.
+    """
     params = list(bounds if "range" in test else bounds[:1])
     kind = ClassicConditions.of([Condition.of(1, "and", ["A"], reducer, test, params)])
     outcome = kind.evaluate({"A": series(*data)}, Limits())

@@ -1,4 +1,4 @@
-"""The results of one request share one budget, and are held no longer than somebody needs them."""
+"""The results of one request share one budget, and are held no longer than an expression needs them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -129,7 +129,7 @@ def test_an_over_long_expression_is_refused() -> None:
 
 
 def test_inputs_are_named_once_in_the_order_of_the_text() -> None:
-    """Wherever a variable stands, the graph sees it."""
+    """The graph sees a variable at any place of the tree."""
     assert Math.parsed("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
 
 

@@ -86,7 +86,7 @@ async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySe
 
 
 async def test_a_request_beside_others_is_put_off_while_they_hold_the_memory(settings: QuerySettings) -> None:
-    """A small one of another organization is served meanwhile."""
+    """A small request of another organization is served at the same time."""
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
         held.take(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"others at work leave too few of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):

@@ -1,4 +1,4 @@
-"""Whatever a body holds: it is answered, and the doors agree about it."""
+"""Every body gets a response, and the endpoints agree about it."""
 
 import json
 from typing import Any
@@ -87,7 +87,7 @@ async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
     body=BODIES, context=st.builds(QueryContext, st.sampled_from([QueryEndpoint.QUERY, QueryEndpoint.PANEL]), st.booleans(), st.booleans())
 )
 async def test_every_body_has_an_answer(body: Any, context: QueryContext) -> None:
-    """200 or 400 with results or a message, by any door, leniently or not; a refused body runs nothing."""
+    """200 or 400 with results or a message, by any endpoint, leniently or not; a refused body runs nothing."""
     status, found = await ask(body, context)
     assert status in {200, 400}
     assert ("results" in found) or found["message"]
@@ -97,7 +97,7 @@ async def test_every_body_has_an_answer(body: Any, context: QueryContext) -> Non
 @settings(max_examples=300, deadline=None)
 @given(body=BODIES)
 async def test_a_panel_is_refused_exactly_for_the_faults_a_validation_tells(body: Any) -> None:
-    """What refuses a panel is among its faults, in their order; a panel without faults runs, and none of its expressions is unreadable."""
+    """The refusal of a panel lists the faults of its validation, in their order; a panel without faults runs."""
     status, told = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert told["valid"] == (not told["faults"])
@@ -122,7 +122,7 @@ async def test_two_wrong_ends_are_told_together(endpoint: QueryEndpoint) -> None
 
 
 async def test_who_reads_a_misshapen_target_is_not_at_fault() -> None:
-    """The reader's input is there, only unreadable: one fault is told, not two."""
+    """The reader's input exists and is only unreadable: there is one fault, not two."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
     _, told = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
     assert [fault["pointer"] for fault in told["faults"]] == ["/targets/0/colour"]
@@ -131,7 +131,7 @@ async def test_who_reads_a_misshapen_target_is_not_at_fault() -> None:
 @pytest.mark.parametrize("odd", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])
 @pytest.mark.parametrize("name", ["uid", "type"])
 async def test_a_data_source_of_any_kind_of_value_is_told(odd: Any, name: str) -> None:
-    """What is no text names no data source, and no value breaks the look at it."""
+    """A value that is not a text names no data source, and no value raises an internal error."""
     for datasource in (odd, {name: odd}, {name: odd, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
         status, found = await ask({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
@@ -149,7 +149,7 @@ PLACES = ["type", "refId", "datasource", "expression", "hide", "timeRange", "res
     ids=lambda a: f"{a.endpoint}-{a.lenient}",
 )
 async def test_deep_values_are_refused_or_ignored_like_others(context: QueryContext, place: str) -> None:
-    """As deep as JSON is read at all, wherever it lies: never a failure of ours."""
+    """At the greatest depth that JSON is parsed at, in any place: never an internal error."""
     query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
     answered = await respond(body.encode(), context)

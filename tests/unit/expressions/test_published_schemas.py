@@ -167,7 +167,7 @@ ORDINARY = st.fixed_dictionaries(
 @settings(max_examples=300, deadline=None)
 @given(item=st.one_of(ORDINARY, *map(mutants, TARGETS)))
 def test_the_panel_schema_tells_targets_from_ordinary_queries(item: Any) -> None:
-    """An item is in the panel's schema exactly when the panel door takes it."""
+    """An item is in the panel's schema exactly if the panel endpoint accepts it."""
     assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)
 
 

@@ -1,4 +1,4 @@
-"""The single entry: what goes in as the body of a query request, and what comes out, byte for byte as JSON."""
+"""The single entry: bodies of query requests, and their responses byte for byte as JSON."""
 
 import json
 from collections.abc import AsyncIterator
@@ -108,7 +108,7 @@ async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
 
 
 async def test_a_warning_stands_on_the_first_frame() -> None:
-    """What a union dropped is a notice of the first result frame, and of no other."""
+    """Items that a union dropped are a notice of the first result frame only."""
     _, body = await ask(
         raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
         raw("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
@@ -159,7 +159,7 @@ async def test_a_graph_that_cannot_run_says_why() -> None:
 
 
 async def test_a_warning_about_nothing_stands_on_the_result() -> None:
-    """Where there is no frame: a union without pairs, and properties that were ignored of a query that answers nothing."""
+    """A union without pairs and a query without frames have no frame for it."""
     queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
     _, body = await ask(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
     text = '4 items dropped from union(s): ["$A + $B": ($A: {h=a} {h=b}) ($B: {h=c} {h=d})]'
@@ -172,7 +172,7 @@ async def test_a_warning_about_nothing_stands_on_the_result() -> None:
 
 
 async def test_what_is_hidden_and_read_by_nothing_shown_does_not_run() -> None:
-    """However far down; the explanation tells of what ran."""
+    """At any distance; the explanation lists only what ran."""
     queries = [
         raw("A", series([1, 2, 3]), hide=True),
         raw("unread", series([1, 2, 3]), hide=True),
@@ -198,7 +198,7 @@ async def test_hidden_targets_run_and_are_not_shown() -> None:
 
 
 async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
-    """The fault is the query's, beside its data; without a reader there is none."""
+    """The query has an error in addition to its data; without a reader it has none."""
     table = {
         "schema": {"fields": [{"name": "a", "type": "number"}, {"name": "b", "type": "number"}, {"name": "s", "type": "string"}]},
         "data": {"values": [[1], [2], ["x"]]},
@@ -222,7 +222,7 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
     ],
 )
 async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any], fault: str) -> None:
-    """What the source cannot do is told there and does not touch other results."""
+    """The source's error is on its refId and does not affect other results."""
     assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
 
 

@@ -78,7 +78,7 @@ async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, 
     ],
 )
 async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], name: str | None) -> None:
-    """It names figure and setting, is the caller's to mend, and leaves the rest of the request alone."""
+    """It names number and setting, is an error of the caller, and does not affect the rest of the request."""
     status, body = await ask(limits, *queries, math("Z", "1"))
     assert body["results"]["Z"]["status"] == 200
     if name is None:
@@ -123,7 +123,7 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint) -> None:
-    """At any door, before anything is read into."""
+    """By any endpoint, before any query is parsed."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
@@ -136,7 +136,7 @@ async def test_too_many_queries_refuse_the_whole_request(endpoint: QueryEndpoint
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_too_much_to_parse_refuses_the_whole_request(endpoint: QueryEndpoint) -> None:
-    """Told once, at the expression that goes beyond it."""
+    """It is reported once, at the expression that exceeds the limit."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(answered.body, bytes)
@@ -147,7 +147,7 @@ async def test_too_much_to_parse_refuses_the_whole_request(endpoint: QueryEndpoi
 
 
 def test_every_limit_is_a_setting_with_the_same_default() -> None:
-    """What the worker hands to the engine is the environment's, and unset it is the engine's own."""
+    """The engine gets the limits of the environment, whose defaults are the engine's own."""
     assert query_settings(load()).limits.query_series == Limits().query_series
     defaults = query_settings(Environment())
     for name in Limits.__dataclass_fields__.keys() - {"deadline", "memory"}:
@@ -172,7 +172,7 @@ class Slow(Source):
 
 
 async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was done stays; what comes later is 504 on its refId and names the setting."""
+    """Finished results are kept; later nodes are 504 on their refId and name the setting."""
     given: list[Limits] = []
 
     async def fetch(
@@ -191,7 +191,7 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_deadline_is_over_when_its_time_is() -> None:
-    """Not before; and at once where nobody waits any more."""
+    """Not before; and immediately when the caller is gone."""
     now = [100.0]
     deadline = Deadline(5, lambda: now[0])
     now[0] = 104.9
@@ -218,7 +218,7 @@ def test_a_node_asks_for_the_time_between_its_steps(expression: Expression) -> N
 
 
 async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread cannot be stopped: the deadline it asks for is brought forward when the caller goes away."""
+    """A thread cannot be stopped: the deadline that it checks is ended when the caller leaves."""
     begun, go_on, seen = asyncio.Event(), threading.Event(), list[Limits]()
     loop = asyncio.get_running_loop()
 

@@ -1,4 +1,4 @@
-"""What saved panels hold beyond the strict form is taken without effect; nothing else is."""
+"""A closed list of what saved panels contain beyond the strict form is accepted without effect."""
 
 from typing import Any
 

@@ -77,7 +77,7 @@ def test_a_graph_gives_what_the_reference_says(runner: asyncio.Runner, request: 
 @settings(max_examples=80 * _TIMES)
 @given(request=requests(stray=3))
 def test_a_graph_that_cannot_run_says_what_the_reference_says(runner: asyncio.Runner, request: Json) -> None:
-    """Where references go anywhere: to who is not there, to itself, round in circles, to and from classic conditions."""
+    """References to any refId: missing ones, the target itself, cycles, to and from classic conditions."""
     compare(runner, request)
 
 

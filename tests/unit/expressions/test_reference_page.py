@@ -154,7 +154,7 @@ def squeezed(text: str) -> list[str]:
 
 
 def first_column(name: str) -> list[str]:
-    """The names in the first column of a table that stands between markers."""
+    """Return the names in the first column of a table between markers."""
     _, _, rest = PAGE.read_text().partition(f"<!-- {name} -->\n")
     table, _, _ = rest.partition("<!-- end -->")
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
@@ -188,7 +188,7 @@ def test_links_between_the_pages_lead_somewhere() -> None:
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_every_property_of_a_kind_is_in_its_table(kind: str) -> None:
-    """Those that only some kinds have; what all have stands in a table of its own."""
+    """Properties of only some types are in their tables; those of all types are in a table of their own."""
     fields = [field.alias for field in TARGETS[kind].model_fields.values()]
     assert sorted(first_column(f"properties of {kind}")) == sorted(VARIANT_PROPERTIES.intersection(map(str, fields)))
     assert set(first_column("properties of all")) == set(map(str, fields)) - VARIANT_PROPERTIES
@@ -202,7 +202,7 @@ def test_every_word_of_the_kinds_is_in_its_table() -> None:
 
 
 def test_every_block_is_of_a_kind_that_runs() -> None:
-    """No example stands there unmarked, and every request has its answer right behind it."""
+    """Every example is marked, and every request is followed by its response."""
     assert {(block.language, block.mark) for block in BLOCKS} <= _KNOWN
     assert all(answered and (answered.language, answered.mark) in _ANSWERS for _, answered in EXAMPLES)
     assert len([block for block in BLOCKS if (block.language, block.mark) in _ANSWERS]) == len(EXAMPLES) > 5

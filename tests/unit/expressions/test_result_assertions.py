@@ -1,4 +1,4 @@
-"""What a query or target asserts about its result is checked, and a result that differs is an error on its refId."""
+"""Assertions of a query or target on its result are checked, and a different result is an error on its refId."""
 
 import json
 from collections.abc import Sequence
@@ -69,7 +69,7 @@ async def test_an_outcome_is_held_to_type_version_and_count(asserted: dict[str, 
 
 
 async def test_the_frames_of_a_query_are_held_to_it_as_well() -> None:
-    """The data stays beside the error, and who reads it does not run."""
+    """The data is returned with the error, and an expression that reads it does not run."""
     asserted: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
     found = await results(source(**asserted), math("B", "$A"))
     assert "expected frame type [timeseries-wide], but the type is unknown" in found["A"]["error"]
@@ -80,7 +80,7 @@ async def test_the_frames_of_a_query_are_held_to_it_as_well() -> None:
 
 
 async def test_no_data_has_no_type() -> None:
-    """A query that answered nothing is not of the wrong type."""
+    """A query without frames does not have the wrong type."""
     asserted: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
     found = await results(source(count=0, **asserted), math("B", "$A", **asserted))
     assert not any("error" in result for result in found.values())
@@ -98,7 +98,7 @@ async def test_notices_of_a_lenient_reading_join_those_of_the_source(given: Any,
 
 
 class Recording(Source):
-    """A source that answers nothing and keeps what it was asked for."""
+    """A source that returns nothing and records its queries."""
 
     def __init__(self) -> None:
         self.ranges: dict[str, TimeRange] = {}

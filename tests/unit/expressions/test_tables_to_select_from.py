@@ -1,4 +1,4 @@
-"""What frames, series and numbers become as a table that a statement selects from."""
+"""Frames, series and numbers as tables that a statement selects from."""
 
 from typing import Any
 
@@ -60,7 +60,7 @@ def test_series_are_rows_by_time_then_name() -> None:
 
 @pytest.mark.parametrize("kind", [WIDE, MULTI, "timeseries-many"])
 def test_series_on_the_same_times_alternate(kind: str) -> None:
-    """What the quick way does for them is what sorting would."""
+    """The fast path gives the rows that sorting would."""
     shared = frame(TIME, ("b", "number", [1, 2], {"h": "x"}), ("a", "number", [3, None], {"h": "y"}), kind=kind)
     assert columns(table(shared)) == {
         "time": [1000, 1000, 2000, 2000],
@@ -89,7 +89,7 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
 
 @pytest.mark.parametrize("kind", ["numeric-wide", NUMBERS])
 def test_numbers_are_rows_in_their_order(kind: str) -> None:
-    """The name first; text and booleans beside them are no numbers."""
+    """The name comes first; text and boolean columns are not numbers."""
     fields = [("mem", "number", [4], {"env": "prod"}), ("cpu", "number", [None], {"host": "a"}), ("note", "string", ["x"])]
     assert columns(table(frame(*fields, kind=kind))) == {
         "__metric_name__": ["mem", "cpu"],
@@ -100,7 +100,7 @@ def test_numbers_are_rows_in_their_order(kind: str) -> None:
 
 
 def test_display_names_are_a_column_where_there_are_any() -> None:
-    """Those of the data source, null where a field has none."""
+    """The names are the data source's, null for a field without one."""
     fields = [("cpu", "number", [1], {"h": "a"}, {"displayNameFromDS": "CPU A"}), ("cpu", "number", [2], {"h": "b"})]
     assert columns(table(frame(*fields, kind=NUMBERS))) == {
         "__metric_name__": ["cpu", "cpu"],
@@ -111,7 +111,7 @@ def test_display_names_are_a_column_where_there_are_any() -> None:
 
 
 def test_null_and_nan_are_not_the_same() -> None:
-    """A null sample is NULL, and NaN stays a number."""
+    """A null sample is NULL, and NaN remains a number."""
     held = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
     held.frames[0].fields[1].values[2] = np.nan
     value = relation(held).columns[1]
@@ -122,7 +122,7 @@ def test_null_and_nan_are_not_the_same() -> None:
 
 @pytest.mark.parametrize("held", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
 def test_nothing_is_an_empty_table_with_the_columns_of_series(held: Values | Table) -> None:
-    """So that the statement runs, and answers no rows."""
+    """The statement runs, and returns no rows."""
     assert columns(held) == EMPTY
     assert [column.type for column in relation(held).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
 
@@ -193,7 +193,7 @@ def test_what_is_no_table_says_why(frames: list[Any], fault: str) -> None:
 
 
 def test_names_are_taken_once_in_whatever_case() -> None:
-    """The label keys, and the names of fields, that are taken already get a number; a notice tells."""
+    """Label keys and names of fields that are already used get a number, with a notice."""
     labels = {"time": "x", "__VALUE__": "y", "host": "a", "Host": "b"}
     found = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
     assert [column.name for column in found.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
@@ -205,7 +205,7 @@ def test_names_are_taken_once_in_whatever_case() -> None:
 
 @given(st.lists(st.text("aA1_", max_size=4), max_size=8))
 def test_distinct_names_are_distinct(names: list[str]) -> None:
-    """Also where a number is taken; what is distinct already stays."""
+    """Also if the number is used; distinct names are unchanged."""
     found = distinct(names)
     assert len({name.casefold() for name in found}) == len(names)
     if all(names) and len({name.casefold() for name in names}) == len(names):

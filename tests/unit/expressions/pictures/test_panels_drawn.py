@@ -1,4 +1,4 @@
-"""What is drawn of each kind of panel: the structure of specs and the text of SVG, not pixels."""
+"""Drawings of each kind of panel: the structure of specs and the text of SVG, not pixels."""
 
 import contextlib
 import json
@@ -93,7 +93,7 @@ def test_values_without_neighbours_are_points() -> None:
 
 
 def test_ticks_are_round_in_their_unit() -> None:
-    """Where that is not decimal; the axis then ends at ticks, unless the panel says where."""
+    """Units that are not decimal have round ticks; the axis then ends at ticks, unless the panel sets its bounds."""
     assert unit_of("bytes").ticks(100, 3 * 2**30, 3) == [0, 2**30, 2 * 2**30, 3 * 2**30]
     assert unit_of("ms").ticks(0, 180_000, 3) == [0, 60_000, 120_000, 180_000]
     assert unit_of("short").ticks(0, 10, 3) == []
@@ -128,7 +128,7 @@ def test_lines_have_thresholds_bounds_colours_and_a_legend() -> None:
 
 
 def test_what_users_wrote_is_a_value_and_nothing_else() -> None:
-    """Names, units and colours of a hostile dashboard stand in values and lists of names, and escaped in SVG."""
+    """Names, units and colours of a hostile dashboard are in values and lists of names only, and escaped in SVG."""
     hostile = configured(unit=HOSTILE, displayName="${__x}", color={"mode": "fixed", "fixedColor": HOSTILE}, custom={"drawStyle": HOSTILE})
     chart = drawn("timeseries", frame(1, 2, name=HOSTILE), fieldConfig=hostile).chart
     assert chart is not None
@@ -182,7 +182,7 @@ def test_bars_stand_for_categories() -> None:
 
 
 def test_peaks_and_gaps_outlast_thinning() -> None:
-    """Of many points the least and greatest of each stretch are kept, and one of a stretch without any."""
+    """The least and greatest point of each stretch are kept, and one of a stretch without points."""
     values = np.zeros(100_000)
     values[54_321], values[77_777], values[10_000:20_000] = 99, -99, np.nan
     thin = thinned(PlotSeries("s", np.arange(100_000, dtype=float), values), MOST_POINTS)
@@ -192,7 +192,7 @@ def test_peaks_and_gaps_outlast_thinning() -> None:
 
 
 def test_series_have_names_of_their_own() -> None:
-    """What the source calls them, else where their labels differ, else the column; a second of one name is numbered."""
+    """The source's name, else the labels that differ, else the column; repeated names are numbered."""
     named = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=Labels.of({"a": "b"}), config={"displayNameFromDS": "told"})])
     assert [series.name for series in series_of([named])] == ["told"]
     assert [series.name for series in series_of([frame(1, name="x"), frame(1, name="x")])] == ["x", "x (2)"]
@@ -208,7 +208,7 @@ def test_nothing_to_draw_is_said() -> None:
 
 
 def test_variables_are_put_into_texts_and_queries() -> None:
-    """Their saved values, several as alternatives, all as the pattern for that; what names none stays."""
+    """Saved values are inserted, several as alternatives, all as the pattern for that; unknown names are unchanged."""
     variables = [
         {"name": "env", "current": {"value": "prod"}},
         {"name": "host", "current": {"value": ["a", "b"]}},
@@ -234,7 +234,7 @@ def test_layouts_with_elements_are_read() -> None:
 
 
 def test_a_dashboard_may_hold_anything() -> None:
-    """What is not as it should be is left out, and never an error."""
+    """Invalid parts are left out, and never an error."""
     strange: list[Any] = [
         None,
         3,
@@ -269,7 +269,7 @@ SETTINGS: dict[str, Any] = {
     width=st.integers(200, 900),
 )
 def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wrong: Any, options: Any, width: int) -> None:
-    """Whatever stands where something else should: it is drawn, or said that it cannot be."""
+    """A panel with settings of any shape is drawn, or shows a message."""
     settings = SETTINGS | dict.fromkeys(names, wrong)
     spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": configured(**settings)}]}
     for box in laid_out(read(spec).panels, width, None, is_alone=False).boxes:

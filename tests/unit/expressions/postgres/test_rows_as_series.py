@@ -1,4 +1,4 @@
-"""Rows with labels become a wide frame: what one row after the other says, said at once."""
+"""Rows with labels become a wide frame: the result of array operations equals that of one row after another."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def shown(fields: list[Field]) -> list[tuple[str, dict[str, str], list[Any]]]:
 def one_by_one(
     rows: list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]], fill: Fill | None
 ) -> list[tuple[str, dict[str, str], list[Any]]]:
-    """The same, row by row: a new time is a new line, in which every series is missing until its row comes."""
+    """Return the frame built row by row: a new time is a new line, in which every series is missing until its row comes."""
     missing = fill.value if fill and fill.mode is FillMode.VALUE else None
     times: list[int] = []
     columns: dict[tuple[str, tuple[str, ...]], list[float | None]] = {}
@@ -87,7 +87,7 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     st.integers(10, 25),
 )
 def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
-    """Each tells the last row within the step before it, else what the fill says: null, a value, or the last row there was."""
+    """Each has the last row within the step before it, else the fill: null, a value, or the last row."""
     fill = Fill(step, fill.mode, fill.value)
     expected = []
     grid = list(range(start // step * step, end + 1, step))
@@ -120,7 +120,7 @@ def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> Non
 
 
 def test_a_time_that_is_no_number_is_null() -> None:
-    """NaN and infinities are no times; a null stays null."""
+    """NaN and infinities are not times; a null remains null."""
     assert listed(series.as_time(column("time", FieldType.FLOAT64, [None, np.nan, np.inf, 0.0]))) == [None, None, None, 0]
 
 
@@ -140,7 +140,7 @@ def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[Fi
 
 
 def test_values_without_labels_stay_where_they_are() -> None:
-    """Numbers, booleans and further times become floats; the order of the columns stays, the time is called Time."""
+    """Numbers, booleans and further times become floats; columns keep their order, and the time is called Time."""
     fields = [
         column("n", FieldType.INT32, [1, None]),
         column("time", FieldType.TIME, [SECOND, 2 * SECOND]),
@@ -155,7 +155,7 @@ def test_values_without_labels_stay_where_they_are() -> None:
 
 @pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])
 def test_a_lone_metric_names_its_series(label: str, name: str, labels: dict[str, str]) -> None:
-    """Beside a time and one value the text column ``metric`` is the series' name; any other one is a label."""
+    """With a time and one value the text column ``metric`` names the series; any other text column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
     assert shown(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
 
@@ -198,7 +198,7 @@ def test_rows_that_are_no_series_say_why(fields: list[Field], told: str) -> None
 
 
 def test_only_ordered_rows_are_filled() -> None:
-    """Rows out of order, or without a time, have no gaps that could be told."""
+    """Rows out of order, or without a time, cannot be filled."""
     for times in ([2, 1], [None, 1]):
         with pytest.raises(BadRequest, match="only rows in the order of time"):
             series.filled([column("Time", FieldType.TIME, times), VALUE], Fill(1, FillMode.NULL), 0, 5)
@@ -217,7 +217,7 @@ def test_a_wide_frame_is_counted_before_it_is_made() -> None:
 
 
 def test_an_answer_without_rows_is_no_data() -> None:
-    """Its columns are told with their types, and expressions read it as no data: an alert on nothing stays one."""
+    """Its columns keep their types, and expressions read it as no data, so that an alert on no data fires."""
     frame = Frame([column("time", FieldType.TIME, []), column("v", FieldType.FLOAT64, [])])
     for kind in ("grafana-postgresql-datasource", "postgres"):
         assert isinstance(values_of([frame], kind), NoData)

@@ -1,4 +1,4 @@
-"""What the record of a data source may say about where it lies and how it is encrypted."""
+"""The record of a data source gives its address and its encryption."""
 
 import ssl
 from dataclasses import replace
@@ -91,7 +91,7 @@ def test_only_disable_goes_without_encryption() -> None:
     ],
 )
 def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets: dict[str, str], told: str) -> None:
-    """No file of the server is read because a record names it, and no secret is told."""
+    """No file of the server is read because a record names it, and no error shows a secret."""
     with pytest.raises(BadRequest, match=told) as caught:
         address_of(replace(RECORD, json_data=json_data, secrets=secrets))
     assert "KEY" not in caught.value.message.replace("tlsClientKey", "")
@@ -104,5 +104,5 @@ def test_a_record_without_a_user_is_refused() -> None:
 
 
 def test_a_password_is_not_shown() -> None:
-    """Whoever logs an address logs no secret."""
+    """A logged address contains no secret."""
     assert "secret" not in repr(address_of(RECORD))

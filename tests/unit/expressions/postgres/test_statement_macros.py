@@ -1,4 +1,4 @@
-"""Macros become the SQL that dashboards of existing clients expect, and whatever is no macro stays as it is."""
+"""Macros become the SQL that dashboards of Grafana expect, and all other text is unchanged."""
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
@@ -52,7 +52,7 @@ BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
     ],
 )
 def test_a_macro_becomes_sql(written: str, sql: str) -> None:
-    """Arguments may hold parentheses, commas and quotes of their own; one that is too many is no matter."""
+    """Arguments may contain parentheses, commas and quotes; a surplus argument is ignored."""
     assert expand(f"select {written} from x", GIVEN).sql == f"select {sql} from x"
 
 
@@ -104,7 +104,7 @@ def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: 
 
 
 def test_times_are_utc_and_exact() -> None:
-    """A range with a zone and microseconds is told in UTC without trailing zeros; seconds before 1970 are rounded down."""
+    """A range with a zone and microseconds is written in UTC without trailing zeros; seconds before 1970 are rounded down."""
     start = datetime(1960, 2, 1, 7, 0, 0, 500_000, tzinfo=timezone(timedelta(hours=2)))
     told = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", MacroContext(TimeRange(start, START), 1)).sql
     assert told == f"'1960-02-01T05:00:00.5Z' {-312_922_800} {-312_922_799_500_000_000}"
@@ -270,5 +270,5 @@ def test_the_first_word_is_behind_comments_and_parentheses(sql: str, word: str) 
     ],
 )
 def test_a_statement_goes_without_its_end(sql: str, without: str) -> None:
-    """Semicolons and comments behind it go; what is quoted stays."""
+    """Trailing semicolons and comments are removed; quoted text is kept."""
     assert without_end(sql) == without

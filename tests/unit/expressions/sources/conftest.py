@@ -13,7 +13,7 @@ Serve = Callable[[Handler], Awaitable[Fake]]
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Starts a server that answers as it is told."""
+    """Start a server that responds by the given handler."""
     async with AsyncExitStack() as stack:
 
         async def start(handler: Handler) -> Fake:

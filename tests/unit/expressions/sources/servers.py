@@ -17,7 +17,7 @@ HERE = Reach(AllowedHosts.of(LOOPBACK))
 
 
 class Fake:
-    """Answers every request with ``handler``, and keeps what was asked: method, path, parameters and headers."""
+    """A server that responds by ``handler``, and records the method, path, parameters and headers of requests."""
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler

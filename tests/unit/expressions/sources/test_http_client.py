@@ -1,4 +1,4 @@
-"""Data sources over HTTP: whatever a server does, it ends in a clear error within bounds, and no secret goes astray."""
+"""Data sources over HTTP: all behaviour of a server ends in a clear error within bounds, and no secret leaks."""
 
 import asyncio
 import datetime
@@ -34,7 +34,7 @@ async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_parameters_go_where_the_method_has_them(serve: Serve, http: HttpClient, method: str) -> None:
-    """Below the path of the address, beside the parameters that the data source itself has."""
+    """They are added below the path of the address, to the parameters that the data source itself has."""
     fake = await serve(answering(b"{}"))
     answer = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert answer == HttpResponse(200, b"{}")
@@ -95,7 +95,7 @@ async def test_inside_is_not_reached_unless_it_is_listed(serve: Serve) -> None:
 
 
 async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
-    """Each step is judged anew."""
+    """The address of each redirect is checked again."""
     inner = await serve(answering(b"{}"))
     target = inner.url.replace("127.0.0.1", "127.0.0.2")
     outer = await serve(answering(b"", 307, Location=f"{target}/x"))
@@ -108,7 +108,7 @@ async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: HttpClient, method: str) -> None:
-    """They are for the host on record; the query goes along."""
+    """Credentials are sent to the host on record only; the query follows the redirect."""
     inner = await serve(answering(b"{}"))
     outer = await serve(answering(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
     assert (await ask(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
@@ -131,7 +131,7 @@ async def test_redirects_end(serve: Serve, http: HttpClient) -> None:
 
 @pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
 async def test_a_redirect_to_nowhere_is_told(serve: Serve, http: HttpClient, target: str) -> None:
-    """Whatever stands in the header."""
+    """An invalid Location header is an error of the source."""
     fake = await serve(answering(b"", 302, Location=target))
     with pytest.raises(SourceFailed, match="redirects to"):
         await ask(http, fake.url)
@@ -177,7 +177,7 @@ async def test_an_answer_that_breaks_off_is_the_sources_fault(http: HttpClient, 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_kept_connection_that_was_closed_is_opened_anew(http: HttpClient, method: str) -> None:
-    """Nobody sees that a server closes what it does not use, however late that shows."""
+    """A server may close idle connections at any time without an error for the caller."""
     connections = 0
 
     async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -196,7 +196,7 @@ async def test_a_kept_connection_that_was_closed_is_opened_anew(http: HttpClient
 
 
 async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
-    """With the address, and without what stands in it."""
+    """The error names the address, without its secret parts."""
     fake = await serve(answering(b"{}"))
     url = fake.url
     await fake.server.close()
@@ -206,7 +206,7 @@ async def test_nobody_there_is_told(serve: Serve, http: HttpClient) -> None:
 
 
 async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
-    """What one data source sets is nothing for the next query."""
+    """A cookie of one response is not sent with the next query."""
     fake = await serve(answering(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
         await ask(http, fake.url)
@@ -238,7 +238,9 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 async def test_certificates_are_checked_as_the_data_source_says(http: HttpClient, certificate: tuple[Path, str]) -> None:
-    """Against those of the system, one given, or none; by the host's name or another; and ours is shown where one is wanted."""
+    """Verified by system authorities, a given one or none, by the host's name or another; a client certificate is sent on
+    demand.
+    """
     pair, text = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
     context.verify_mode = ssl.CERT_OPTIONAL

@@ -59,7 +59,7 @@ async def test_an_address_is_named_to_those_who_may_read_it(uid: str, endpoint: 
 
 
 def test_a_message_that_says_nothing_of_it_grants_nothing() -> None:
-    """What a caller may read travels in the message, and is nothing where that is missing."""
+    """The rights of the caller are in the message, and a missing header grants none."""
     assert QueryContext.of({}).readable == frozenset()
     for readable in (None, frozenset(), frozenset({"a", "b"})):
         assert QueryContext.of(QueryContext(readable=readable).headers()).readable == readable

@@ -1,4 +1,4 @@
-"""What Prometheus answers becomes frames that clients and expressions read, or an error that says whose fault it is."""
+"""Responses of Prometheus become frames that clients and expressions read, or an error of the right class."""
 
 import math
 import threading
@@ -125,7 +125,7 @@ def test_scalars_and_strings_are_one_frame() -> None:
 
 
 def test_nothing_is_a_frame_without_fields() -> None:
-    """Which expressions take for no data, and clients show the query of."""
+    """Expressions read it as no data, and clients show its query."""
     (frame,) = read(success("matrix", []))
     assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
     assert isinstance(values_of([frame]), NoData)
@@ -174,7 +174,7 @@ def test_what_the_server_remarks_is_a_notice() -> None:
     ],
 )
 def test_what_is_no_answer_is_the_sources_fault(body: bytes) -> None:
-    """Never ours, whatever it is."""
+    """An invalid body is SourceFailed, never an internal error."""
     with pytest.raises(SourceFailed, match="check that the data source's URL is that of a Prometheus server"):
         read(body)
 
@@ -214,7 +214,7 @@ async def test_ranges_and_instants_are_asked_for(serve: Serve, http: HttpClient,
 
 
 async def test_exemplars_are_told_to_be_missing(serve: Serve, http: HttpClient) -> None:
-    """A panel that asks for them beside its query gets its query."""
+    """A query that also asks for exemplars runs without them, with a notice."""
     fake = await serve(answering(success("matrix", [])))
     (frame,) = await query(http, fake, exemplar=True)
     assert frame.meta is not None
@@ -243,7 +243,7 @@ BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"
 async def test_errors_say_whose_they_are(
     serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], told: str
 ) -> None:
-    """400 and 422 in the server's words are for the caller to mend; all else is the source's."""
+    """400 and 422 are errors of the caller in the server's words; all others are the source's."""
     fake = await serve(answering(body, status))
     with pytest.raises(kind, match=told):
         await query(http, fake)

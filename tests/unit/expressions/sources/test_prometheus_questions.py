@@ -1,4 +1,4 @@
-"""What is asked of Prometheus: the steps, ranges and macros of saved panels and rules come to what they always came to."""
+"""Queries to Prometheus: saved panels and rules get the same steps, ranges and macros as in Grafana."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -121,7 +121,7 @@ def test_ranges_begin_and_end_on_their_step() -> None:
 
 @given(st.integers(-(10**18), 10**18), st.integers(1, 10**15), st.integers(-86_400, 86_400))
 def test_alignment_goes_down_by_less_than_a_step(instant: int, width: int, offset: int) -> None:
-    """And what is aligned stays."""
+    """An aligned time is unchanged by aligning it again."""
     aligned = steps.aligned(instant, width, offset * SECOND)
     assert 0 <= instant - aligned < width
     assert steps.aligned(aligned, width, offset * SECOND) == aligned

@@ -1,4 +1,4 @@
-"""How a request asks its data sources: which it may, all at once, each within its time, and what equals another only once."""
+"""Queries of a request run concurrently, with the caller's rights, within their time, and equal ones once."""
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
@@ -129,7 +129,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
     ],
 )
 async def test_one_that_is_not_there_is_an_error_on_its_ref_id(world: World, datasource: Any, context: dict[str, Any], told: str) -> None:
-    """Named, with what to do. Who may query some only is not told which others there are."""
+    """The error names it and what to do, without revealing others to a caller with rights to some only."""
     status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
@@ -217,7 +217,7 @@ async def test_a_failing_source_is_an_error_of_its_own_ref_id(world: World) -> N
 
 
 async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
-    """That of its record, as a number or text; it is cancelled, and the others are answered."""
+    """The time is that of its record, as a number or text; the query is cancelled, and others are unaffected."""
     world.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
 
     async def wait(uid: str) -> None:
@@ -236,7 +236,7 @@ async def test_a_slow_source_is_given_up_after_its_time(world: World) -> None:
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
 async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
-    """Which is told then, whatever time the source itself has."""
+    """The deadline's error is returned, whatever time the source itself has."""
     world.does = lambda uid: asyncio.Event().wait()
     world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
     status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
@@ -248,7 +248,7 @@ async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World
 
 
 async def test_a_caller_that_goes_cancels_its_queries(world: World) -> None:
-    """Unless somebody else waits for the same answer."""
+    """They continue if another caller waits for the same result."""
     under_way = asyncio.Event()
     let_go = asyncio.Event()
 
@@ -272,7 +272,7 @@ async def test_a_caller_that_goes_cancels_its_queries(world: World) -> None:
 
 
 async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
-    """Those it names; else 100, or 5,000 in a request with expressions, as clients know it. Nobody makes up an interval."""
+    """The number it names, else 100, or 5,000 in a request with expressions; an interval has no default here."""
     await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
     await world.ask(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
     assert [asked.max_data_points for _, asked, _ in world.asked] == [100, 7, 5000]
@@ -293,7 +293,7 @@ async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
 
 
 async def test_health_is_a_sentence(world: World) -> None:
-    """Of the source, or why it does not work: what is ours to mend is not told."""
+    """The source's own, or the reason why it does not work; internal errors are not shown."""
     assert await health(world, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
     assert await health(world, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
 
@@ -306,7 +306,7 @@ async def test_health_is_a_sentence(world: World) -> None:
 
 
 async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The others are answered."""
+    """The other queries of the request run."""
     plain = MemoryRecords.find
 
     async def sealed(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:
@@ -334,7 +334,7 @@ async def test_health_of_a_slow_source_ends(world: World) -> None:
     [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
 )
 async def test_health_of_what_the_caller_has_not_is_refused(world: World, body: Any, context: dict[str, Any], status: int) -> None:
-    """As an error, which is no report on a data source."""
+    """It is an error, not a report on a data source."""
     assert (await health(world, body, **context))[0] == status
     assert "status" not in (await health(world, body, **context))[1]
 

@@ -1,4 +1,4 @@
-"""What was answered a moment ago is answered again without asking, to everybody who asks the same."""
+"""A recent result is returned again without a new query, to every caller with an equal query."""
 
 import asyncio
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Moment(Clock):
 
 
 class Asked:
-    """A source that answers when it is let go, and counts."""
+    """A source that responds when released, and counts its queries."""
 
     def __init__(self, size: int = 10, error: Exception | None = None) -> None:
         self.count = 0
@@ -133,7 +133,7 @@ async def test_who_asks_meanwhile_waits_for_the_same_answer() -> None:
 
 
 async def test_one_that_goes_takes_nothing_from_the_others() -> None:
-    """With the last one the query is cancelled, and the next one begins anew."""
+    """When the last one is cancelled the query is cancelled, and the next caller starts a new one."""
     cache, asked = QueryCache(), Asked()
     asked.let_go.clear()
     first, second = (asyncio.create_task(cache.get("k", asked)) for _ in range(2))
@@ -163,7 +163,7 @@ async def test_a_fresh_answer_is_asked_for() -> None:
 
 
 async def test_shared_frames_cannot_be_changed() -> None:
-    """A bug would change somebody else's answer: it is an error instead."""
+    """A bug that writes into shared frames raises an error instead of changing another caller's result."""
     frames, _ = await QueryCache().get("k", Asked())
     (column,) = frames[0].fields
     with pytest.raises(ValueError, match="read-only"):

@@ -1,4 +1,4 @@
-"""The built-in source: every scenario answers the same to the same question, in the shapes that clients know."""
+"""The built-in source: every scenario returns the same for equal queries, in the shapes that clients expect."""
 
 import math
 from contextlib import suppress
@@ -59,7 +59,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
 
 
 async def test_a_random_walk_can_be_repeated() -> None:
-    """The same query over the same range walks the same way; another range, series or refId another."""
+    """Equal queries over the same range return the same walk; another range, series or refId another one."""
     walks = [
         seen((await ask("random_walk", **more))[0].fields[1])
         for more in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
@@ -153,7 +153,7 @@ async def test_testdata_can_be_switched_off() -> None:
 
 
 async def test_a_server_error_is_one_unless_told_otherwise() -> None:
-    """With values it answers them, evenly over the range."""
+    """With values it returns them, evenly over the range."""
     with pytest.raises(SourceFailed, match="fails on purpose"):
         await ask("server_error_500")
     (frame,) = await ask("server_error_500", stringInput="1, 20, null")
@@ -241,5 +241,5 @@ async def test_a_query_that_cannot_be_answered_is_told(properties: dict[str, Any
 
 
 async def test_it_works() -> None:
-    """Whoever asks."""
+    """The health check succeeds for every caller."""
     assert await testdata.TestData().health() == "Data source is working"

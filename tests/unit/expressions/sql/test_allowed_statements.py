@@ -1,4 +1,4 @@
-"""What a statement may say, and how what it may not say is refused."""
+"""The parts that a statement may have, and the refusals of all others."""
 
 import re
 

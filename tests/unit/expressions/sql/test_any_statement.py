@@ -69,7 +69,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 
 
 def _named(node: dict[str, Any]) -> list[str]:
-    """What a WITH clause names."""
+    """Return the names that a WITH clause defines."""
     return [entry["key"] for entry in node["cte_map"]["map"]] if isinstance(node.get("cte_map"), dict) else []
 
 
@@ -103,7 +103,7 @@ def test_any_words_are_read_or_refused(text: str) -> None:
 @settings(max_examples=200)
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    """The same of any characters."""
+    """Texts of arbitrary characters are parsed or refused, never an internal error."""
     outcome(text)
     outcome(f"select {text} from A")
     outcome(f"select '{text}' from `{text}`")
@@ -155,7 +155,7 @@ def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def test_any_expression_is_read_and_passes_the_second_judge(connection: duckdb.DuckDBPyConnection) -> None:
-    """Or is refused; DuckDB answers it, or says in an error of its own why the values do not fit."""
+    """Or it is refused; DuckDB runs it, or returns an error of its own that the values do not fit."""
 
     @settings(max_examples=150)
     @given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
@@ -220,7 +220,7 @@ _SHAPES = {
 @pytest.mark.parametrize("shape", _SHAPES)
 @pytest.mark.parametrize("depth", [20, 60, 250, 2000])
 def test_depth_is_bounded(shape: str, depth: int) -> None:
-    """However deep something nests, it is read or refused: the interpreter's stack is no limit that a user meets."""
+    """At any depth an expression is parsed or refused, without reaching the interpreter's recursion limit."""
     before, middle, after = _SHAPES[shape]
     outcome(f"select {before * depth}{middle}{after * depth} from A")
 
@@ -230,7 +230,7 @@ def test_depth_is_bounded(shape: str, depth: int) -> None:
     [("select * from (", "select 1", ") x"), ("with x as (", "select 1", ") select 1"), ("(", "select 1", ")")],
 )
 def test_depth_of_queries_is_bounded(before: str, middle: str, after: str) -> None:
-    """The same of derived tables, WITH clauses and parentheses around all."""
+    """Nested derived tables, WITH clauses and parentheses are parsed or refused at any depth."""
     for depth in (10, 40, 500):
         outcome(before * depth + middle + after * depth)
         outcome("select 1" + " union select 2" * depth)

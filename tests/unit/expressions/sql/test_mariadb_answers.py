@@ -1,4 +1,6 @@
-"""SQL expressions answer what MariaDB answered when it was asked (``make test-oracles``), but for what the reference page says."""
+"""SQL expressions return the recorded results of MariaDB (``make test-oracles``), except where the reference page says
+otherwise.
+"""
 
 import json
 from collections.abc import Iterator
@@ -29,7 +31,7 @@ def test_the_answers_are_of_these_cases() -> None:
 
 @pytest.mark.parametrize("part", range(8))
 def test_every_case_is_answered_alike(connection: duckdb.DuckDBPyConnection, part: int) -> None:
-    """By value; what differs on purpose stands on the page, with both answers and the reason."""
+    """Results are compared by value; intended differences are on the page, with both results and the reason."""
     asked = list(_ANSWERS.items())[part::8]
     faults = [fault for case, answer in asked if (fault := check_case(connection, case, answer))]
     assert not faults, "\n".join(faults)

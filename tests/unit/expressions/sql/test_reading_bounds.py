@@ -1,4 +1,4 @@
-"""What reading a statement costs is bounded by its length, however it nests and repeats."""
+"""The cost of reading a statement is bounded by its length, however it nests and repeats."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _MOST_STEPS = bounds.steps(bounds.WORDS)
 
 @dataclass(slots=True)
 class Cost:
-    """Of the statement read last: the parser's steps, and the nodes of the largest part rewritten."""
+    """The parser's steps for the last statement, and the nodes of the largest part rewritten."""
 
     steps: int = 0
     nodes: int = 0
@@ -132,7 +132,7 @@ def test_a_function_nested_costs_no_more_than_the_bounds(cost: Cost, name: str) 
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
 def test_a_construct_nested_costs_no_more_than_the_bounds(cost: Cost, template: str) -> None:
-    """The same of what is no function of the list, for each depth from which it could be refused otherwise."""
+    """Constructs other than functions, at each depth from which only the bounds could refuse them."""
     for depth in (6, 11, _NESTED):
         told(f"select {_nested(template, depth)} from A", cost)
 

@@ -1,4 +1,4 @@
-"""docs/reference/sql.md says what holds: its tables are those of the code, and each example answers what stands behind it."""
+"""docs/reference/sql.md is true: its tables are those of the code, and each example returns the result after it."""
 
 import re
 from collections.abc import Iterator

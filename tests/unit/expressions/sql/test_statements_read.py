@@ -1,4 +1,4 @@
-"""Which results a statement reads, and what its columns are called."""
+"""The results that a statement selects from, and the names of its columns."""
 
 import logging
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ from dashwright.expressions.sql.statement import read, warm
     ],
 )
 def test_the_tables_are_the_results_it_reads(text: str, tables: tuple[str, ...]) -> None:
-    """Each once, in order of appearance; what a WITH clause names is none where the clause reaches."""
+    """Each is listed once, in order of appearance; names of a WITH clause are not results in its scope."""
     assert read(text, "X").tables == tables
 
 
