@@ -223,7 +223,7 @@ async def test_an_edit_that_is_not_stored_is_no_conflict(team: Team, calls: Call
 
     with monkeypatch.context() as patched:
         patched.setattr(StoredResources, "apply", overtaken)
-        with pytest.raises(Unavailable, match="is in the repository, but not stored yet"):
+        with pytest.raises(Unavailable, match="committed to the repository but not stored yet"):
             await edit(team, calls, "classic", {"title": "Mine", "panels": []})
     assert "Mine" in (team.read("classic.json") or "")
     assert (await synced(team.api))["state"] == "success"

@@ -371,7 +371,7 @@ async def test_what_was_not_stored_the_next_sync_stores(
     broken_store()
     made = await calls.asked("update", "a.json", looked.content, base=looked.base)
     assert made.wrapper.errors is not None
-    assert "the next sync does that" in made.wrapper.errors[0]
+    assert "the next sync stores it" in made.wrapper.errors[0]
     assert ("A2" in (team.read("a.json") or ""), (await team.stored())["a.json"]) == (True, "A")
     assert (await synced(git_api))["state"] == "success"
     assert (await team.stored())["a.json"] == "A2"

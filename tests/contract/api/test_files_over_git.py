@@ -440,7 +440,7 @@ async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server
     assert json.loads(content(git_server, "deep/a.json"))["title"] == "A"
     assert (await git_api("POST", "/api/folders", {"uid": "other", "title": "Other"}))[0] == 200
     status, refused = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
-    assert (status, "between its own folders" in refused["message"]) == (400, True)
+    assert (status, "only between the folders of its repository" in refused["message"]) == (400, True)
 
 
 async def test_a_git_host_that_fails_is_told(git_api: Api, git_server: GitServer, started: Started) -> None:

@@ -49,7 +49,7 @@ log = structlog.get_logger()
 FileCallRequest: TypeAlias = FilesRequest | FileRequest | ChangeRequest | EditRequest
 
 _ATTEMPTS: Final = 5
-_NOT_STORED: Final = "committed to the repository but not stored yet: the next sync stores it"
+_NOT_STORED: Final = "committed to the repository but not stored yet; the next sync stores it"
 _SUFFIX: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Characters of generated names, as in the resource API: none of them form a word."""
 
