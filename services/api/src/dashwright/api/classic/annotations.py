@@ -39,6 +39,7 @@ class Place:
     dashboard_uid: str = ""
     #: 0 if not given.
     dashboard_id: int = 0
+    #: 0 if not given.
     panel_id: int = 0
 
 

@@ -42,11 +42,14 @@ class SaveRequest:
     uid: str
     #: 0 if not given.
     number: int
+    #: The version to replace; None: create, or replace with ``overwrite``.
     version: int | None
     #: None: use ``folder_number``; without both the folder is the root.
     folder_uid: str | None
     folder_number: int | None
+    #: Stored with the version.
     message: str
+    #: Replace any version.
     overwrite: bool
     #: Bytes of the request.
     size: int

@@ -32,7 +32,9 @@ _ROOT: Final = frozenset({"", "general"})
 class FolderDetails:
     """A folder with its surroundings, as one caller sees it."""
 
+    #: The folder itself.
     stored: StoredObject
+    #: The caller's view of the namespace.
     view: View
     #: Folders above that the caller may read, the highest first.
     above: Sequence[StoredObject]

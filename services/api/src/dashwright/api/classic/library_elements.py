@@ -28,8 +28,11 @@ _TAKEN: Final = "library element with that name or UID already exists"
 class ElementRequest:
     """A library panel to create or change. For a change, None keeps the stored value."""
 
+    #: The name in lists, in addition to the panel's title.
     name: str | None
+    #: Always ``PANEL``.
     kind: int
+    #: The panel's JSON.
     model: Mapping[str, Any] | None
     #: None: use ``folder_number``.
     folder_uid: str | None

@@ -28,6 +28,7 @@ def read(tree: Any, kind: Kind, namespace: str, validation: FieldValidation) -> 
         check_texts(tree)
     except Invalid as error:
         raise BadRequest(error.message) from error
+    # A list is valid JSON for the queue, where one message submits several jobs.
     if isinstance(tree, list) and kind is JOB:
         raise BadRequest("one Job is created here; send lists to the jobs of their repository, or through the queue")
     submission = submissions.read_evaluation(tree, namespace) if kind is EVALUATION else submissions.read_job(tree, namespace)

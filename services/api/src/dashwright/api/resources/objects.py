@@ -26,7 +26,9 @@ _FIXED = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namesp
 class ObjectUpdate:
     """A replacement that a client sent, its envelope checked."""
 
+    #: The object to store.
     desired: DesiredObject
+    #: What the metadata expects of the stored object.
     preconditions: Preconditions
 
 
@@ -42,6 +44,7 @@ class StatusUpdate:
 class ApplyConfiguration:
     """The part of an object that a client applies, its envelope checked."""
 
+    #: The sent members only.
     tree: dict[str, Any]
     preconditions: Preconditions
     #: Returned to the client as Warning headers.

@@ -165,6 +165,7 @@ class _StoredJobs:
         return sources.JobSource(database, kind, namespace, selection, ListOptions())
 
 
+# A third storage is one more class here.
 _STORAGES: Final[Mapping[Storage, KindStorage]] = MappingProxyType({Storage.RESOURCES: _StoredObjects(), Storage.JOBS: _StoredJobs()})
 
 

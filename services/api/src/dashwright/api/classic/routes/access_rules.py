@@ -36,6 +36,7 @@ class PermissionItem(ClassicBody):
     user_id: int = 0
     team_id: int = 0
     role: Text = ""
+    #: 1 view, 2 edit, 4 admin.
     permission: int = Field(default=0)
 
 
@@ -48,6 +49,7 @@ class PermissionItems(ClassicBody):
 class GivenPermission(ClassicBody):
     """``View``, ``Edit`` or ``Admin``; an empty text removes the permission."""
 
+    #: ``View``, ``Edit`` or ``Admin``; empty: none.
     permission: Text = ""
 
 
@@ -193,6 +195,7 @@ def _needs(kind: Kind) -> tuple[Permission, Permission]:
 
 
 def _rule(user_id: int, team_id: int, role: str, level: Level) -> Rule:
+    # A rule has exactly one holder.
     if sum(map(bool, (user_id, team_id, role))) != 1:
         raise BadRequest("each permission belongs to one user, one team or one role: give one of userId, teamId and the role")
     return Rule(level, user_id, team_id, _role(role) if role else None)
@@ -220,6 +223,7 @@ def _named_level(name: str) -> Level:
 
 def _number(call: Call, parameter: str, what: str) -> int:
     """Return a number of the path. A number that no object can have is reported like an unknown one."""
+    # An overlong number is reported like an unknown one, since no object can have it.
     number = parse_integer(call.parameters[parameter])
     if not number:
         raise BadRequest(f"{what} not found")

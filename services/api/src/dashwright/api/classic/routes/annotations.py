@@ -70,19 +70,24 @@ class PostAnnotationCommand(ClassicBody):
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
     dashboard_id: Number = 0
     panel_id: Number = 0
+    #: Unix milliseconds; 0: that of ``time_end``, or now.
     time: Number = 0
+    #: Unix milliseconds; 0: the same as ``time``.
     time_end: Number = 0
     text: Text = ""
     tags: list[Text] = Field(default_factory=list)
+    #: Any JSON object, stored with exact numbers.
     data: _Data = None
 
 
 class AnnotationChange(ClassicBody):
     """A change of an annotation. Times and ``data`` that are not given are kept."""
 
+    #: Unix milliseconds; 0 keeps the stored time.
     time: Number = 0
     time_end: Number = 0
     text: Text = ""
+    #: None keeps the stored tags in a PATCH and removes them in a PUT.
     tags: list[Text] | None = None
     data: _Data = None
 
@@ -91,8 +96,11 @@ class GraphiteEvent(ClassicBody):
     """An annotation as Graphite sends it. ``when`` is in Unix seconds; ``tags`` may be one text with blanks between tags."""
 
     what: Text = ""
+    #: Unix seconds; 0: now.
     when: Annotated[Number, Field(ge=-(2**53), le=2**53)] = 0
+    #: A list, or one text with blanks between tags.
     tags: list[Text] | Text | None = None
+    #: Appended to the text.
     data: Text = ""
 
 
@@ -102,6 +110,7 @@ class PanelOrOne(ClassicBody):
     dashboard_uid: Text = Field(default="", alias="dashboardUID")
     dashboard_id: Number = 0
     panel_id: Number = 0
+    #: Takes precedence over the panel.
     annotation_id: Number = 0
 
 

@@ -38,6 +38,7 @@ _PROVISIONERS: Final = frozenset({REPOSITORY_MANAGER, FROM_FILE})
 class MetaBody(ClassicBody):
     """The folder in the ``meta`` member that a GET returned."""
 
+    #: Empty if not given.
     folder_uid: Text = ""
     folder_id: Number | None = None
 
@@ -49,18 +50,24 @@ class DashboardBody(ClassicBody):
     given of ``folder_uid``, ``folder_id`` and those of ``meta``.
     """
 
+    #: The dashboard's JSON, stored as it is sent.
     dashboard: dict[str, Any]
+    #: Takes precedence over ``folder_id``.
     folder_uid: Text = ""
     folder_id: Number | None = None
     meta: MetaBody = MetaBody()
+    #: Refused: folders have routes of their own.
     is_folder: bool = False
+    #: Replace any version.
     overwrite: bool = False
+    #: Stored with the version.
     message: Text = ""
 
 
 class TakeBackBody(ClassicBody):
     """The folder to restore into; without one, the previous folder."""
 
+    #: None: the previous folder; empty: the root.
     folder_uid: Text | None = None
 
 
@@ -68,7 +75,9 @@ class _Identity(ClassicBody):
     """The identity in a dashboard's JSON."""
 
     uid: Text = ""
+    #: 0 if not given.
     id: Number = 0
+    #: None if not given; then only ``overwrite`` replaces a stored dashboard.
     version: Number | None = None
 
 

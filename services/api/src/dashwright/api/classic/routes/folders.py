@@ -46,15 +46,19 @@ class CreateFolderCommand(ClassicBody):
 class ChangedFolder(ClassicBody):
     """A change of a folder. ``version`` is the one to replace; with ``overwrite`` any version is replaced."""
 
+    #: None keeps the stored title.
     title: Text | None = None
     description: Text | None = None
+    #: The version to replace.
     version: int | None = None
+    #: Replace any version.
     overwrite: bool = False
 
 
 class MovedFolder(ClassicBody):
     """The new parent of a folder; an empty text or ``general`` is the root."""
 
+    #: Empty or ``general`` is the root.
     parent_uid: Text = ""
 
 

@@ -60,23 +60,28 @@ _QUERY: Final = {
 class CreateLibraryElementCommand(ClassicBody):
     """A library panel to create. ``model`` is the panel's JSON."""
 
+    #: Empty: generated.
     uid: Text = ""
     name: Name = ""
     kind: int = PANEL
     folder_uid: Text | None = None
     folder_id: Number | None = None
+    #: The panel's JSON.
     model: dict[str, Any]
 
 
 class ElementChange(ClassicBody):
     """A change of a library panel. Members that are not given are kept; ``version`` is the one to change."""
 
+    #: Must be that of the path if given.
     uid: Text = ""
     name: Name = ""
     kind: int = PANEL
     folder_uid: Text | None = None
     folder_id: Number | None = None
+    #: None keeps the stored body.
     model: dict[str, Any] | None = None
+    #: The version to change.
     version: Number = 0
 
 

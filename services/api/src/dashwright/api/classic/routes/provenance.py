@@ -33,7 +33,9 @@ class Provenance:
 class Author(NamedTuple):
     """The author of a change. ``number`` is 0 for an unknown one."""
 
+    #: 0 for an unknown author.
     number: int
+    #: The login, or the name in the store of an unknown author.
     login: str
     email: str
 
@@ -44,6 +46,7 @@ class Abilities:
 
     can_save: bool
     can_delete: bool
+    #: May set access rules.
     can_admin: bool
 
 

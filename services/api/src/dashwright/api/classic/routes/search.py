@@ -71,16 +71,22 @@ class Asked(ClassicBody):
     """A search, in the body of a POST or in a query. Empty members do not restrict it."""
 
     query: Text = ""
+    #: Dashboards must have all of these tags.
     tag: Texts = Field(default_factory=list)
+    #: ``dash-db``, ``dash-folder`` or both.
     type: Texts = Field(default_factory=list)
     dashboard_uids: Texts = Field(default_factory=list, alias="dashboardUIDs")
     dashboard_ids: Numbers = Field(default_factory=list)
     folder_uids: Texts = Field(default_factory=list, alias="folderUIDs")
+    #: 0 is the root.
     folder_ids: Numbers = Field(default_factory=list)
     starred: bool = False
+    #: Search the trash instead.
     deleted: bool = False
     sort: Literal["", "alpha-asc", "alpha-desc"] = ""
+    #: Results of a page.
     limit: int = _PAGE
+    #: Counted from 1.
     page: int = 1
 
 

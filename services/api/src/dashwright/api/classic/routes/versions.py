@@ -40,6 +40,7 @@ Named = Callable[[Call], Awaitable[str]]
 class RestoreBody(ClassicBody):
     """The version to restore."""
 
+    #: The version to restore.
     version: Number = 0
 
 

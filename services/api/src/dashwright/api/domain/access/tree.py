@@ -22,6 +22,7 @@ class Level(IntEnum):
 class Rule(NamedTuple):
     """The level of one user, one team, or all users with at least a role. The other two members are 0 or None."""
 
+    #: NONE takes nothing away: the highest level of all rules counts.
     level: Level
     user_id: int = 0
     team_id: int = 0

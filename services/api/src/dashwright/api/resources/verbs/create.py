@@ -28,6 +28,7 @@ def operation(target: Target) -> Operation:
 async def handle(target: Target, services: Services, call: Call) -> Response:
     """Create the object in the body and respond with it."""
     kind, form = target.kind, formats.format_of(call)
+    # Before the body is read: callers without the permission must not cost parsing.
     require_creation(call, kind)
     storage = storage_of(kind)
     created, warnings = await storage.create(target, services, call)

@@ -46,7 +46,9 @@ async def handle(target: Target, services: Services, call: Call) -> Response:
             await services.policy.check_since(call.identity, namespace, after)
     except Gone as error:
         return Response(200, _error_events(error), form.content_type, endless=True)
+    # After the version check, so that a client with an old version lists again instead of waiting for room.
     _check_room(feed, services.settings.watches, call.identity)
+    # A watch ends with its token.
     if call.identity.expires_at is not None:
         options = replace(options, seconds=min(options.seconds, call.identity.expires_at - services.clock.seconds()))
     request = WatchRequest(target, namespace, selection, options, form)

@@ -35,10 +35,12 @@ _BODIES: Final = 1024 * 1024
 class ChunkKey(NamedTuple):
     """The identity of a chunk: its events by their keys, and their format."""
 
+    #: Resource version and type of each event.
     events: tuple[tuple[int, str], ...]
     kind: Kind
     version: str
     form: Format
+    #: The first event has the columns of the table.
     with_columns: bool
 
 

@@ -48,8 +48,8 @@ class WatchRequest:
 class Watch:
     """The lines of one watch, piece by piece: existing objects, changes and bookmarks.
 
-    A watch is in the feed until it is closed. It ends with 410, and the client has to list again, if the feed no longer has the
-    changes after its version, or if the caller may see other objects than before.
+    A watch is in the feed until it is closed. It ends with 410, so that the client lists again, in two cases. Either the feed
+    no longer has the changes after its version, or the caller may see other objects than before.
     """
 
     __slots__ = (

@@ -60,6 +60,7 @@ def transition_of(change: Change, shows: Callable[[ObjectState], bool]) -> Trans
     was_seen = old is not None and shows(old)
     if is_seen:
         return Transition("MODIFIED" if was_seen else "ADDED", change, change.state)
+    # The old state, since the watcher must not see the new one.
     if was_seen and old is not None:
         return Transition("DELETED", change, old)
     return None

@@ -31,7 +31,9 @@ class Admission(NamedTuple):
     """The row to write and the trees of the new and the stored body."""
 
     write: resources.Write
+    #: The tree of the body to store.
     body: dict[str, Any]
+    #: The tree of the stored body; None for a new object.
     old: dict[str, Any] | None
 
 
@@ -47,6 +49,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, s
         body = rendering.body_of(kind, None if stored is None else stored.body, desired.version, body)
     if kind.spec is not None:
         body = _validated(kind, kind.spec, desired.name, body)
+    # Numbers are compared by value, so another spelling of an equal body keeps the stored text.
     kept = stored if stored is not None and json_equal(body, old) else None
     version = desired.version if kept is None else kept.stored_version
     draft = Draft(desired.name, namespace, body, dict(desired.labels), _annotations(desired), old, version)
@@ -54,6 +57,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, s
         check_object_name(desired.name)
     if kind.admit is not None:
         kind.admit(draft, settings)
+    # All faults in one response, so that a client need not send the object once for each.
     if draft.causes:
         raise kind.invalid(desired.name, draft.causes)
     extract = kind.extract(draft.spec)

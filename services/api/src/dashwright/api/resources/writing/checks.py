@@ -26,8 +26,8 @@ async def check_write(
 ) -> None:
     """Raise an error if stored objects forbid the write.
 
-    Raises NotFound for a missing folder, BadRequest for folders in a circle or nested too deeply, and Invalid for a second
-    repository that targets the instance or reads the same files.
+    Raises NotFound for a missing folder, and BadRequest for folders in a circle or nested too deeply. Raises Invalid for a
+    second repository that targets the instance or reads the same files.
     """
     if write.kind.in_folder:
         await check_place(connection, namespace, write, old)

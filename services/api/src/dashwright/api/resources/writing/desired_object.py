@@ -19,7 +19,9 @@ class DesiredObject:
     """The object that a request asks for, before admission."""
 
     kind: Kind
+    #: The name within the namespace.
     name: str
+    #: The version of the kind that ``spec`` is written in.
     version: str
     #: Plain JSON in ``version``; not validated yet.
     spec: dict[str, Any]

@@ -19,6 +19,7 @@ from dashwright.common.secrets import SecretBox, SecretUnreadable
 from dashwright.common.stores.resources import StoredObject
 
 _DROPPED: Final = "the token was deleted because it belongs to another host; send secure.token.create again"
+"""Warning for a token that is not sent to another host than the one it was given for."""
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
