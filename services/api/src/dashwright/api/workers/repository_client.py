@@ -77,6 +77,6 @@ def recording_deadline(deadline: float) -> float:
     return deadline + SECONDS
 
 
-def deadline_after(seconds: float = SECONDS) -> float:
-    """Return the time of the loop's clock that is ``seconds`` from now."""
-    return asyncio.get_running_loop().time() + seconds
+def deadline_after(seconds: float | None = None) -> float:
+    """Return the time of the loop's clock that is ``seconds`` from now; by default ``SECONDS``."""
+    return asyncio.get_running_loop().time() + (SECONDS if seconds is None else seconds)
