@@ -15,7 +15,7 @@ def no_causes(*_: Any) -> Iterator[Cause]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobAction:
-    """What the gateway and the scheduler need to know of an action before one of its jobs runs."""
+    """The description of an action, for the gateway and the scheduler: all that they check before one of its jobs runs."""
 
     #: The action; its options are the member of a JobSpec of the same name.
     action: Action

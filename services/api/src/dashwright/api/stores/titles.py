@@ -136,7 +136,7 @@ async def name_by_number(connection: Connection, kind: Kind, org_id: int, number
 async def marks(connection: Connection, user_id: int, org_id: int, dashboard: StoredObject) -> Marks:
     """Return a dashboard's marks for a user. ``user_id`` 0 has no stars."""
     row = await connection.fetchrow(_sql.marks, user_id, org_id, dashboard.name, dashboard.uid)
-    assert row is not None, "the statement answers one row"
+    assert row is not None, "the statement returns one row"
     return Marks(**row)
 
 
