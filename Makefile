@@ -22,8 +22,8 @@ test: setup  ## run every test against real PostgreSQL and RabbitMQ, found or pr
 test-unit: setup  ## run the unit tests except the exhaustive ones: under half a minute, no server
 	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -n logical --dist loadscope -m "not exhaustive" tests/unit
 
-coverage: setup  ## run the unit tests with a minimum coverage (pyproject.toml)
-	@$(PYTEST) -q -n logical --dist loadscope --cov --cov-report=term:skip-covered tests/unit
+coverage: setup  ## run test-unit and fail below the coverage that pyproject.toml demands
+	@DASHWRIGHT_TEST_PROFILE=quick $(PYTEST) -q -n logical --dist loadscope --cov --cov-report=term:skip-covered -m "not exhaustive" tests/unit
 
 test-faults: setup  ## run the tests that kill, fill or attack processes, each with its own servers (installs Chromium)
 	@$(PYTEST) -n auto --dist loadscope -m faults
