@@ -31,6 +31,14 @@ def test_the_index_names_every_page() -> None:
     assert not [page for page in PAGES if page.is_relative_to(index.parent) and page != index and page not in linked]
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/glossary.md", "docs/explanation/architecture.md", "docs/explanation/jobs.md"])
+def test_every_path_in_a_guide_to_the_code_exists(page: str) -> None:
+    """Modules and packages are named by their path below ``src/dashwright``."""
+    named = re.findall(r"`((?:api|common|expressions|jobs_worker|standalone|tests|docs|deploy)/[\w/.-]+)`", (ROOT / page).read_text())
+    sources = [ROOT, *ROOT.glob("*/*/src/dashwright")]
+    assert not [name for name in named if not any((folder / name).exists() for folder in sources)]
+
+
 @cache
 def _prose(page: Path) -> str:
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
