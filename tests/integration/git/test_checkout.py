@@ -294,7 +294,7 @@ async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) ->
         gone.open_reader()
 
 
-async def test_what_is_no_directory_is_told(work: Work, read: Read) -> None:
+async def test_what_is_no_directory_is_reported(work: Work, read: Read) -> None:
     """A file and a link are not taken for one that is empty."""
     (work.folder / "link").symlink_to("real")
     work.commit({"real/a.json": "{}", "file": "x"})
@@ -303,7 +303,7 @@ async def test_what_is_no_directory_is_told(work: Work, read: Read) -> None:
             await (await read(path)).entries()
 
 
-async def test_sizes_are_told_where_they_are_asked_for(work: Work, read: Read) -> None:
+async def test_sizes_are_reported_where_they_are_asked_for(work: Work, read: Read) -> None:
     """In bytes, of every file that can be read; a copy that lacks one is damaged."""
     (work.folder / "link").symlink_to("a.json")
     work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})

@@ -341,7 +341,7 @@ async def test_a_hook_refuses_in_its_own_words(server: GitServer, mirrors: Mirro
     assert await mirrors.fetch("uid", ask("r.git"), "main") == kept
 
 
-async def test_who_may_read_only_is_told(server: GitServer, work: Work, write: Write) -> None:
+async def test_who_may_read_only_is_reported(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a.json": "{}"})
     git(server.root / "r.git", "config", "http.receivepack", "false")
     with pytest.raises(Forbidden, match="403"):

@@ -30,7 +30,7 @@ async def test_no_more_than_the_newest(tmp_path: Path) -> None:
     assert [item.ref for item in found] == names[: -MOST_ITEMS - 1 : -1]
 
 
-async def test_a_commit_that_two_go_back_to_is_told_once(tmp_path: Path) -> None:
+async def test_a_commit_that_two_go_back_to_is_reported_once(tmp_path: Path) -> None:
     """After both, though it is the last."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", at=1_700_000_000)

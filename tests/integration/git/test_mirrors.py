@@ -59,7 +59,7 @@ async def test_a_repository_without_commits_has_none(server: GitServer, mirrors:
     assert await mirrors.fetch("uid", ask("empty.git"), "") is None
 
 
-async def test_a_branch_that_is_gone_is_told(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_branch_that_is_gone_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(NotFound, match="branch not found: 'gone'"):
         await mirrors.fetch("uid", ask("r.git"), "gone")
@@ -94,7 +94,7 @@ async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors:
 
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
-async def test_a_damaged_copy_is_made_anew(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
+async def test_a_damaged_copy_is_made_again(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
     """Whatever is missing or broken: the next fetch ends with the commit."""
     work = server.make("r.git")
     work.commit({f"{number}.json": str(number) * 100 for number in range(50)})
@@ -186,7 +186,7 @@ async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors
         silent.set()
 
 
-async def test_a_connection_that_breaks_is_told(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_connection_that_breaks_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """And the next fetch goes on as if it had not been."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
@@ -263,7 +263,7 @@ async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monk
     ],
     ids=["name", "certificate", "token", "missing", "nothing"],
 )
-def test_what_the_program_says_is_told_without_secrets(stderr: str, error: type[DashwrightError]) -> None:
+def test_what_the_program_says_is_reported_without_secrets(stderr: str, error: type[DashwrightError]) -> None:
     made = error_for(stderr)
     assert type(made) is error
     assert "pw" not in made.message

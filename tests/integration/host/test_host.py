@@ -36,7 +36,7 @@ class Counted:
         return TooManyRequests("paused", retry_after=retry_after)
 
 
-async def test_a_pull_request_is_told_with_its_branches_and_commits(asked: Asked) -> None:
+async def test_a_pull_request_is_reported_with_its_branches_and_commits(asked: Asked) -> None:
     """As the git of the host has them at this moment."""
     told = await asked.host.pull_request(asked.repository, asked.number)
     assert (told.number, told.base, told.head, told.head_commit) == (asked.number, "main", "change", asked.head)
@@ -46,7 +46,7 @@ async def test_a_pull_request_is_told_with_its_branches_and_commits(asked: Asked
     assert (merged.is_open, merged.is_merged, merged.base_commit) == (False, True, asked.head)
 
 
-async def test_changed_files_are_told_by_what_became_of_them(asked: Asked) -> None:
+async def test_changed_files_are_reported_by_what_became_of_them(asked: Asked) -> None:
     """A renamed one with where it was."""
     assert set(await asked.host.changed_files(asked.repository, asked.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
@@ -80,7 +80,7 @@ async def test_a_comment_is_made_once_and_then_changed(asked: Asked) -> None:
     assert said == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_of_somebody_else_with_our_mark_is_not_in_the_way(asked: Asked) -> None:
+async def test_a_comment_of_another_manager_with_our_mark_is_not_in_the_way(asked: Asked) -> None:
     """What the host does not let us change is left, and another comment made."""
     comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
     comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
@@ -143,7 +143,9 @@ async def test_hooks_are_made_changed_told_and_removed(asked: Asked) -> None:
         (403, {}, "You have exceeded a secondary rate limit", TooManyRequests),
     ],
 )
-async def test_refusals_are_errors_of_ours(asked: Asked, status: int, headers: dict[str, str], message: str, expected: type) -> None:
+async def test_refusals_are_errors_of_this_project(
+    asked: Asked, status: int, headers: dict[str, str], message: str, expected: type
+) -> None:
     """One request is made, no redirect followed, and what the host repeats of the token is not told."""
 
     async def refuse(_: web.Request) -> web.Response:

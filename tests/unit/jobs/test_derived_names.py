@@ -24,7 +24,7 @@ from dashwright.common.jobs.names import folder_name, hashed, job_name, object_n
     ],
 )
 def test_text_is_reduced_to_what_a_name_may_hold(text: str, name: str) -> None:
-    """Lower case letters, digits, single hyphens and dots stay; both ends are letters or digits."""
+    """Lowercase letters, digits, single hyphens and dots are kept; both ends are letters or digits."""
     assert sanitise(text) == name
 
 
@@ -49,7 +49,7 @@ def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
     ],
 )
 def test_directory_gives_its_folder_name(repository: str, directory: str, name: str) -> None:
-    """The same directory of the same repository is the same folder in every installation."""
+    """A directory of a repository has the same folder name in every installation."""
     assert folder_name(repository, directory) == name
 
 
@@ -64,7 +64,7 @@ def test_directory_gives_its_folder_name(repository: str, directory: str, name: 
     ],
 )
 def test_file_gives_its_object_name(repository: str, path: str, name: str) -> None:
-    """A file that names nothing is named by its path without the suffix."""
+    """A file without a name is named by its path without the suffix."""
     assert object_name(repository, path) == name
 
 

@@ -18,7 +18,7 @@ def test_nothing_recorded_is_success() -> None:
 
 
 def test_final_message_speaks_only_where_nothing_failed() -> None:
-    """An error is louder than the action's own last word."""
+    """An error replaces the action's own final message."""
     progress = JobProgress(final_message="no changes to sync")
     assert progress.outcome == (State.SUCCESS, "no changes to sync")
     progress.record(result(error="broken"))
@@ -43,7 +43,7 @@ def test_reached_limit_speaks_of_too_many() -> None:
 
 
 def test_failure_of_the_whole_job_is_its_message() -> None:
-    """What ended the job is its message, and first among its errors; what was underway counts no more."""
+    """The error that ended the job is its message, and the first of its errors; work under way no longer counts."""
     progress = JobProgress(total=10, underway=10)
     progress.record(result(error="x"))
     progress.fail("boom")
@@ -53,7 +53,7 @@ def test_failure_of_the_whole_job_is_its_message() -> None:
 
 
 def test_what_is_not_counted_counts_nowhere() -> None:
-    """Not even with an error."""
+    """An error does not change that."""
     progress = JobProgress()
     progress.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
     assert progress.outcome[0] is State.SUCCESS
@@ -61,7 +61,7 @@ def test_what_is_not_counted_counts_nowhere() -> None:
 
 
 def test_ignored_files_and_warnings_are_no_errors() -> None:
-    """They are counted beside the total; twenty texts of warnings are kept."""
+    """They are counted apart from the total; twenty warnings are kept as text."""
     progress = JobProgress()
     for index in range(25):
         progress.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
@@ -83,13 +83,13 @@ def test_progress_is_done_of_total(total: int, done: int, percent: float) -> Non
 
 @pytest.mark.parametrize(("read", "total", "done", "percent"), [(0, 0, 0, 0.0), (2, 0, 0, 25.0), (4, 8, 4, 75.0), (4, 8, 8, 99.0)])
 def test_reading_is_the_first_half_of_the_work(read: int, total: int, done: int, percent: float) -> None:
-    """Where files have to be read; 100 is kept for the end."""
+    """This applies if files have to be read; 100 is reserved for the end."""
     progress = JobProgress(to_read=4, read=read, total=total, underway=done)
     assert progress.status(started=5).progress == percent
 
 
 def test_a_success_has_done_everything() -> None:
-    """Also one that had nothing to do; a failure shows how far it came."""
+    """A job with nothing to do shows 100; a failed one shows how far it came."""
     assert JobProgress().status(started=5, finished=9).progress == 100
     progress = JobProgress(total=4, done=1)
     progress.fail("boom")
@@ -152,7 +152,7 @@ def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) ->
 
 
 def test_status_shows_work_and_then_the_verdict() -> None:
-    """While it works a job shows its step; once finished, its verdict."""
+    """A working job shows its step, a finished one its result."""
     progress = JobProgress(message="replicating changes", total=2)
     progress.record(result())
     working, finished = progress.status(started=5), progress.status(started=5, finished=9)

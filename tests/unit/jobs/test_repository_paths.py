@@ -30,7 +30,7 @@ TRAVERSAL = "path contains traversal attempt (./ or ../)"
     ],
 )
 def test_safe_path_is_accepted(path: str) -> None:
-    """Every character that is seen, in 1024 characters; joined emoji are one sign each."""
+    """Every visible character is allowed, in 1024 characters; joined emoji are one character each."""
     paths.check_path(path)
 
 
@@ -83,14 +83,14 @@ def test_suffix_tells_resources(path: str, holds: bool) -> None:
 
 
 def test_plan_order_is_deepest_first_then_by_name() -> None:
-    """A folder is reached only after everything that lies deeper."""
+    """A folder comes after everything that is deeper."""
     expected = ["zzz/longest/path/here.json", "x/y/file.json", "x/y/z/", "folder1/a.json", "short/file.yml", "a.json", "folder1/"]
     for given_order in permutations(expected, len(expected)):
         assert sorted(given_order, key=paths.plan_order) == expected
 
 
 def test_directories_lead_from_a_path_to_the_root() -> None:
-    """Of a file all directories it lies in, of a directory itself too, never the root."""
+    """The result has all directories above a file; for a directory also itself, and never the root."""
     assert list(paths.directories("a/b/c.json")) == ["a/b/", "a/"]
     assert list(paths.directories("a/b/")) == ["a/b/", "a/"]
     assert list(paths.directories("c.json")) == []
@@ -107,12 +107,12 @@ def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
     [("", "a.json", "a.json"), ("x/y", "a.json", "x/y/a.json"), ("x", "in/", "x/in/"), ("x", "x/a.json", "x/x/a.json")],
 )
 def test_a_path_inside_a_directory_has_a_way_out_and_back(directory: str, path: str, whole: str) -> None:
-    """Whatever the two are called."""
+    """The names of both do not matter."""
     assert paths.join(directory, path) == whole
     assert paths.within(directory, whole) == path
 
 
 @pytest.mark.parametrize("path", ["x", "xy/a.json", "a/x/b.json", "", "X/a.json"])
 def test_what_lies_elsewhere_has_no_path_inside(path: str) -> None:
-    """Nor has what is only called alike."""
+    """A common prefix of the name is not enough."""
     assert paths.within("x", path) == ""

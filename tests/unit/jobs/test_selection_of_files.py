@@ -1,4 +1,4 @@
-"""Which files of a repository are synced."""
+"""The files of a repository that are synced."""
 
 import re
 import time
@@ -68,7 +68,7 @@ LISTS = st.lists(st.builds(str.__add__, PATTERNS, st.sampled_from(["", "/"])), m
 
 @given(FILES, LISTS, LISTS)
 def test_a_file_is_taken_only_from_directories_that_are(file: str, include: list[str], exclude: list[str]) -> None:
-    """So that a directory which is passed over holds nothing that is missed."""
+    """Otherwise a skipped directory would hold files that should be synced."""
     chosen = Selection.of(include, exclude)
     if chosen.takes(file):
         assert all(chosen.takes(directory) for directory in paths.directories(file))
@@ -76,7 +76,7 @@ def test_a_file_is_taken_only_from_directories_that_are(file: str, include: list
 
 @given(FILES, PATTERNS)
 def test_a_pattern_is_the_expression_that_it_stands_for(file: str, pattern: str) -> None:
-    """Of patterns with a slash, as far as an expression can say it."""
+    """This covers patterns with a slash that a regular expression can represent."""
     if "/" not in pattern:
         return
     text = re.escape(pattern.removesuffix("/**")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*")
@@ -87,7 +87,7 @@ def test_a_pattern_is_the_expression_that_it_stands_for(file: str, pattern: str)
 
 
 def test_a_long_pattern_takes_no_longer_than_a_short_one() -> None:
-    """However many stars are in it, and however long the name is."""
+    """Neither the number of stars nor the length of the name matters."""
     pattern = Pattern.parse("*a" * 200 + "b")
     started = time.perf_counter()
     assert not pattern.covers("a" * 1000)

@@ -1,4 +1,4 @@
-"""Small doubles of the sync's ports, and words to build trees with."""
+"""Small doubles of the sync's ports, and helpers to build trees."""
 
 import hashlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
@@ -74,7 +74,7 @@ class Tree:
 
 
 class Revision(Tree):
-    """A commit in memory, after that of its number less one: directories are there with what lies in them, as git lists them."""
+    """A commit in memory that follows the one with the next lower number. Directories exist while they hold files, as in git."""
 
     def __init__(self, number: int, files: Mapping[str, bytes], before: Mapping[str, bytes]) -> None:
         super().__init__(files)
@@ -98,7 +98,7 @@ class Revision(Tree):
 
 
 def _reached(file: str) -> Iterator[str]:
-    """The file and the directories on the way to it, up to a hidden one."""
+    """Yield the directories above a file up to a hidden one, and the file."""
     for directory in reversed([*paths.directories(file)]):
         yield directory
         if paths.is_hidden(directory):
@@ -112,9 +112,9 @@ def _checksum(body: bytes) -> str:
 
 @dataclass
 class Store:
-    """The stored objects of one namespace; ``commit`` is what the last sync said is stored whole.
+    """The stored objects of one namespace. ``commit`` is the commit that the last sync stored completely.
 
-    ``apply`` checks that each change can be done when it comes, and does all or none.
+    ``apply`` checks that each change is possible when it comes, and makes all changes or none.
     """
 
     objects: dict[Key, Write] = field(default_factory=dict)
@@ -170,17 +170,17 @@ class Store:
         self.quarantine = staying | {item.path: item for item in snapshot.quarantined}
 
     def put(self, name: str, annotations: Mapping[str, str] | None = None, *, folder: bool = False) -> Write:
-        """An object that somebody made before."""
+        """Store an object that another client created before."""
         key = folder_key(name) if folder else dashboard_key(name)
         self.objects[key] = Write(key, "Any", "v0alpha1", Extract("Theirs"), "", b"{}", is_new=True, annotations=annotations or {})
         return self.objects[key]
 
     def dashboards(self) -> dict[str, Write]:
-        """By the path of their files."""
+        """Return the dashboards by the path of their files."""
         return {self._path(write): write for key, write in self.objects.items() if key.resource == "dashboards"}
 
     def folders(self) -> dict[str, Write]:
-        """By the path of their directories."""
+        """Return the folders by the path of their directories."""
         return {self._path(write): write for key, write in self.objects.items() if key.resource == "folders"}
 
     @staticmethod
@@ -208,7 +208,7 @@ def _owner(write: Write) -> Owner:
 
 
 class Messages:
-    """Progress that remembers each new message and the highest percentage."""
+    """A reporter that records each new message and the highest percentage."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
@@ -236,7 +236,7 @@ async def run_sync(
     messages: Messages | None = None,
     since: str = "",
 ) -> JobProgress:
-    """``since``: the commit that is stored already."""
+    """Run a sync; ``since`` is the commit that is stored already."""
     tree = files if isinstance(files, Tree) else Tree(files)
     job = SyncJob("default", REPOSITORY, title, target, enabled)
     with FileSpool() as spool:

@@ -23,7 +23,7 @@ NONE = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboa
 
 
 def _write(path: str, body: bytes) -> Edit:
-    """A file in place of whatever stood in its way."""
+    """Write a file in place of whatever is at its path."""
 
     def edit(files: Files) -> Files:
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
@@ -50,7 +50,7 @@ def _rename(index: int, path: str) -> Edit:
 
 
 def _move(source: str, target: str) -> Edit:
-    """A whole directory; what lies in the way of its files goes."""
+    """Move a whole directory; files at its new place are deleted."""
 
     def edit(files: Files) -> Files:
         if not source or target.startswith(source):
@@ -69,7 +69,7 @@ def _pick(files: Files, index: int) -> str:
 
 
 def histories(bodies: st.SearchStrategy[bytes], *, odd: bool) -> st.SearchStrategy[list[Files]]:
-    """Revisions of a tree. ``odd``: with names that are refused."""
+    """Draw revisions of a tree. ``odd``: with names that are refused."""
     paths = st.one_of(*[PATHS] * 9, _ODD) if odd else PATHS
     index = st.integers(0, 20)
     edits = st.one_of(

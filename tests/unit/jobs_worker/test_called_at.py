@@ -1,4 +1,4 @@
-"""Whether a git host may be asked to call us."""
+"""The public address that git hosts may call."""
 
 import pytest
 
@@ -22,5 +22,5 @@ from dashwright.jobs_worker.maintenance.hooks import webhook_base_url
     ],
 )
 def test_hosts_call_over_https_or_where_an_operator_lists_it(public_url: str, allowed: tuple[str, ...], expected: bool) -> None:
-    """Nobody is asked to call what was not named."""
+    """Any other address is not given to a host."""
     assert webhook_base_url(public_url, AllowedHosts.of(allowed)) == (public_url if expected else None)

@@ -1,4 +1,4 @@
-"""What is said under a pull request: the same lines for everybody, and nothing of what people wrote becomes more than text."""
+"""Comments on pull requests: the same lines for every reader, and no user's text becomes Markdown."""
 
 import re
 
@@ -46,7 +46,7 @@ def test_links_of_each_file_and_the_number_of_the_rest() -> None:
 
 
 def test_pictures_side_by_side() -> None:
-    """Before and after, with the links below."""
+    """The pictures come before the links."""
     told = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
     start = told.index("### Side by Side Comparison of file.json")
     assert told[start + 2 : start + 5] == [
@@ -57,16 +57,16 @@ def test_pictures_side_by_side() -> None:
     assert told[start + 6].startswith("See the [original]")
 
 
-def test_ten_files_are_told_the_rest_is_counted() -> None:
-    """Of fourteen that change, four are in the table only."""
+def test_ten_files_are_reported_the_rest_is_counted() -> None:
+    """Fourteen files change; four of them are in the table only."""
     text = comment_text(report(*(updated(f"{number:02}.json") for number in range(14))))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
     assert "| 13.json |" in text
 
 
-def test_what_changes_is_told_panel_by_panel() -> None:
-    """Short values in a line, long ones as a diff, what only moves by name."""
+def test_what_changes_is_reported_panel_by_panel() -> None:
+    """Short values are in a line, long ones in a diff, and moved panels only by name."""
     query = 'sum by (job) (rate(http_requests_total{code=~"5.."}[5m])) / sum by (job) (rate(http_requests_total[5m]))'
     comparison = Comparison(
         [Detail("refresh", "", "1m")],
@@ -89,7 +89,7 @@ def test_what_changes_is_told_panel_by_panel() -> None:
 
 
 def test_deleted_and_refused_files() -> None:
-    """What goes with a file, and why another cannot go in."""
+    """The comment names the deleted dashboard and the reason of the refusal."""
     gone = FileReport("a.json", PlannedAction.DELETE, "Load", original="https://dash/d/a")
     bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
     told = report(gone, bad)
@@ -100,8 +100,8 @@ def test_deleted_and_refused_files() -> None:
     assert (status_text(told), told.is_broken) == ("1 deleted, 1 refused", True)
 
 
-def test_lint_is_told_and_breaks_nothing() -> None:
-    """Style is for people to judge: the commit passes."""
+def test_lint_is_reported_and_breaks_nothing() -> None:
+    """Style is for reviewers to judge: the commit passes."""
     issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
     told = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
     assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(told)
@@ -118,13 +118,13 @@ def test_lint_is_told_and_breaks_nothing() -> None:
     ],
 )
 def test_the_sentence_of_a_commit(told: Report, expected: str) -> None:
-    """One line of 140 characters at most, which hosts take."""
+    """The text has one line of 140 characters at most, which hosts accept."""
     assert status_text(told) == expected
     assert len(status_text(report(problems=("x" * 500,)))) == 140
 
 
 def test_a_comment_ends_before_the_host_refuses_it() -> None:
-    """Whatever changes: whole blocks are left out and counted, and no block is torn."""
+    """Blocks that do not fit are left out and counted, and no block is cut."""
     panels = [{"id": number, "title": "`" * 90, "targets": [{"refId": "A", "expr": "|" * 5000}]} for number in range(500)]
     comparison = compare({}, {"title": "@" * 5000, "panels": panels})
     files = [
@@ -156,8 +156,8 @@ TEXTS = st.text(max_size=80) | st.lists(st.sampled_from([*NASTY, "`", "\n", " ",
 @example(*NASTY[:3])
 @example(*NASTY[3:6])
 @example(*NASTY[5:8])
-def test_nothing_of_people_is_more_than_text(one: str, two: str, three: str) -> None:
-    """A reader of Markdown finds our headings, tables and links, and no tag, mention or reference besides."""
+def test_no_text_of_users_becomes_markdown(one: str, two: str, three: str) -> None:
+    """A Markdown parser finds the headings, tables and links of the comment, and no other tag, mention or reference."""
     comparison = Comparison(
         [Detail(two, one, three), Detail("a", "x" + one * 20, two * 20)],
         [three],

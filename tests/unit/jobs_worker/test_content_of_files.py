@@ -1,4 +1,4 @@
-"""The bytes of a file that somebody writes: what is kept of what was sent, and what of what stood there."""
+"""The bytes of written files: which parts of a request and of the present file are kept."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def edited(spec: str, **options: Any) -> EditedObject:
 
 
 def test_what_is_no_part_of_a_file_is_left_out() -> None:
-    """What the store knows elsewhere, and who manages the object; the user's own words stay, in their order."""
+    """The store's own members and the manager are dropped; everything of the user is kept in its order."""
     notes = {
         "grafana.app/managedBy": "repo",
         "grafana.app/folder": "f",
@@ -70,7 +70,7 @@ def test_a_name_that_is_no_text_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["a.json", "a.yaml", "a.yml"])
 def test_what_was_written_is_read_again(path: str) -> None:
-    """Whatever it came as; the name of the file says how it is written."""
+    """The suffix decides the format, whatever the format of the request."""
     tree = {"uid": "u", "title": "no", "panels": [{"y": 1.5, "é": None}]}
     for sent in (json.dumps(tree), "uid: u\ntitle: 'no'\npanels:\n- y: 1.5\n  é: null\n"):
         body = write_content(path, read_content(sent), largest=LARGEST_FILE)
@@ -86,7 +86,7 @@ trees = st.dictionaries(
 
 @given(before=trees, spec=trees)
 def test_a_rewritten_file_says_what_is_wanted(before: dict[str, Any], spec: dict[str, Any]) -> None:
-    """Whatever stood there before: nothing of the old spec stays, and what both have stands in the old order."""
+    """Nothing of the old spec remains, and common members keep the old order."""
     for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
         new = updated_tree(old, edited(json.dumps({"title": "T", **spec})), name_it=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
@@ -105,7 +105,7 @@ def test_a_number_that_was_not_touched_stays_as_it_was_written() -> None:
 
 
 def test_an_indent_makes_no_file_too_large() -> None:
-    """Where a file has room without it only, it is left out: whoever edits a dashboard cannot make it smaller."""
+    """If only the compact form fits, it is used: an edit cannot make the dashboard smaller."""
     tree = {"panels": [{"id": number} for number in range(100)]}
     indented = write_content("a.json", tree, largest=LARGEST_FILE)
     assert write_content("a.json", tree, largest=len(indented)) == indented
@@ -114,7 +114,7 @@ def test_an_indent_makes_no_file_too_large() -> None:
 
 
 def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
-    """For labels, annotations and layouts; otherwise it stays what it is, with a name where its path no longer tells it."""
+    """Labels, annotations and layouts need a resource; otherwise the form is kept, with a name if the path no longer gives it."""
     before = {"title": "T", "panels": []}
     assert updated_tree(before, edited('{"title":"U"}'), name_it=False) == {"title": "U", "uid": "n"}
     assert updated_tree(before, edited('{"title":"U","panels":[]}'), name_it=False) == {"title": "U", "panels": []}
@@ -127,7 +127,7 @@ def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
 
 
 def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> None:
-    """Other programs read the file, too, by the version it names: it becomes another one with a layout only, and when it loses that."""
+    """Other programs read the file by its version, so the version changes only when a layout is added or removed."""
     body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
     for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
         file = {**HEAD, "metadata": {"name": "n"}, "spec": before}

@@ -1,4 +1,4 @@
-"""The bytes of a file to a dashboard."""
+"""The dashboard in the bytes of a file."""
 
 import orjson
 import pytest
@@ -32,7 +32,7 @@ def native(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str 
 
 
 def test_classic_dashboard_is_wrapped() -> None:
-    """It becomes a v0alpha1 Dashboard named by its uid; id, uid and version go, everything else stays as sent and in order."""
+    """It becomes a v0alpha1 Dashboard named by its uid; id, uid and version are dropped, everything else is kept in order."""
     resource = read('{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}')
     assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
     assert (resource.kind, resource.version, resource.extract.title) == ("Dashboard", "v0alpha1", "CPU")
@@ -41,7 +41,7 @@ def test_classic_dashboard_is_wrapped() -> None:
 
 @pytest.mark.parametrize("uid", ["", '"uid": null,', '"uid": "",'])
 def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
-    """A file that names nothing gets the name that its path stands for."""
+    """A file without a name gets the name of its path."""
     assert read(f'{{{uid} "title": "T", "schemaVersion": 39}}').key.name == object_name("team-repo", "a/b.json")
 
 
@@ -59,13 +59,13 @@ def test_layout_spec_is_not_touched() -> None:
 
 
 def test_native_dashboard_without_name_is_named_by_its_path() -> None:
-    """metadata may be missing altogether; a name to be generated counts as none."""
+    """Metadata may be missing; ``generateName`` does not count as a name."""
     for metadata in ("{}", "null", '{"generateName": "x-"}'):
         assert read(native(metadata=metadata)).key.name == object_name("team-repo", "a/b.json")
 
 
 def test_own_labels_and_annotations_are_kept() -> None:
-    """What the server or the sync sets cannot be set by a file; the rest is the user's."""
+    """A file cannot set what the server or the sync sets; the rest belongs to the user."""
     resource = read(
         native(
             metadata='{"name": "n", "namespace": "default", "labels": {"team": "x", "grafana.app/deprecatedInternalID": "4"},'
@@ -122,7 +122,7 @@ def test_wrong_file_says_what_is_wrong(body: str | bytes, reason: str) -> None:
     ],
 )
 def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
-    """What the gateway refuses is refused here as well, with the same words."""
+    """The sync refuses what the gateway refuses, with the same words."""
     with pytest.raises(BadRequest, match=reason):
         read(body)
 
@@ -148,13 +148,13 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
 
 
 def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
-    """Whatever version the file names."""
+    """The version in the file does not matter."""
     made = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
     assert (made.version, made.extract.layout) == ("v2alpha1", True)
 
 
 def test_a_file_of_v1beta1_is_held_against_the_classic_schema() -> None:
-    """As a request of that version is; the text names the member."""
+    """The rules of requests in that version apply; the message names the member."""
     with pytest.raises(Invalid, match=r"spec\.editable"):
         read(native("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
     assert read(native("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"
@@ -162,13 +162,13 @@ def test_a_file_of_v1beta1_is_held_against_the_classic_schema() -> None:
 
 @pytest.mark.parametrize("metadata", [r'{"labels": {"a": "\ud800"}}', r'{"annotations": {"a": "b\u0000"}}', r'{"labels": {"\udfff": ""}}'])
 def test_texts_that_cannot_be_stored_are_a_fault_of_the_file(metadata: str) -> None:
-    """And of no other: the sync goes on."""
+    """The fault concerns this file only: the sync continues."""
     with pytest.raises(Invalid):
         read(native(metadata=metadata))
 
 
 def test_metadata_is_bounded() -> None:
-    """As at the other doors."""
+    """The limits are those of requests."""
     reader = Reader("default", "team-repo", AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
         reader.read("a.json", native(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
@@ -176,6 +176,6 @@ def test_metadata_is_bounded() -> None:
 
 @pytest.mark.parametrize("body", [CLASSIC, NATIVE], ids=["classic", "native"])
 def test_what_was_packed_is_unpacked(body: str) -> None:
-    """What waits while a plan is made comes back as it was, to the last space of its spec."""
+    """A packed resource is restored exactly, including the whitespace of its spec."""
     resource = read(body)
     assert unpack(resource.pack()) == resource

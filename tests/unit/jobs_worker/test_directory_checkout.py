@@ -50,8 +50,8 @@ async def test_entries_are_files_and_directories(root: Path) -> None:
     }
 
 
-async def test_read_answers_bytes_and_their_checksum(root: Path) -> None:
-    """What is read now counts, not what was listed."""
+async def test_read_returns_bytes_and_their_checksum(root: Path) -> None:
+    """The bytes that are read count, not those that were listed."""
     (root / "a").mkdir()
     (root / "a" / "x.json").write_bytes(b"new")
     file = DirectoryCheckout("repo", [root.parent]).open_reader()("a/x.json")
@@ -81,7 +81,7 @@ def test_nothing_is_permitted_without_a_setting() -> None:
 
 
 async def test_permitted_folder_may_itself_be_reached_by_a_link(permitted: Path, root: Path) -> None:
-    """Who runs the service chose it."""
+    """The operator chose it."""
     alias = permitted.parent / "alias"
     alias.symlink_to(permitted)
     (root / "x.json").write_bytes(b"{}")
@@ -108,7 +108,7 @@ async def test_folder_replaced_by_a_link_is_refused(permitted: Path, root: Path)
 
 
 async def test_missing_folder_is_not_an_empty_one(permitted: Path) -> None:
-    """Otherwise all that is stored would be deleted."""
+    """Otherwise all stored objects would be deleted."""
     with pytest.raises(NotFound, match=r"directory not found: .*gone"):
         await DirectoryCheckout("gone", [permitted]).entries()
 
@@ -126,7 +126,7 @@ async def test_links_inside_are_refused_one_by_one(root: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["outside.json", "dir/key.json"])
-async def test_link_put_in_place_meanwhile_is_not_read(root: Path, path: str) -> None:
+async def test_link_put_in_place_during_the_sync_is_not_read(root: Path, path: str) -> None:
     """Neither the file nor a directory on the way to it is followed."""
     (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
     (root / "dir").symlink_to(root.parent.parent / "secret")
@@ -135,7 +135,7 @@ async def test_link_put_in_place_meanwhile_is_not_read(root: Path, path: str) ->
 
 
 async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe without a writer would hold the worker for ever."""
+    """A pipe without a writer would block the worker permanently."""
     os.mkfifo(root / "pipe.json")
     monkeypatch.chdir(root)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -169,7 +169,7 @@ async def test_number_of_entries_is_bounded(root: Path) -> None:
 
 
 async def test_file_that_went_away_says_so(root: Path) -> None:
-    """The next sync will see to it."""
+    """The message refers to the next sync."""
     with pytest.raises(NotFound, match="was deleted"):
         DirectoryCheckout("repo", [root.parent]).open_reader()("gone.json")
 
@@ -182,13 +182,13 @@ async def test_depth_is_bounded(root: Path) -> None:
 
 
 async def test_name_that_is_no_text_can_be_shown(root: Path) -> None:
-    """Bytes that are not UTF-8 are written out; the plan refuses the path."""
+    """Bytes that are not UTF-8 are escaped; the plan refuses the path."""
     (root / os.fsdecode(b"caf\xe9.json")).write_bytes(b"{}")
     assert [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()] == ["caf\\xe9.json"]
 
 
 async def test_no_descriptor_is_left_open(root: Path) -> None:
-    """Neither by success nor by refusal."""
+    """Success and failure both close all descriptors."""
     (root / "a" / "b").mkdir(parents=True)
     (root / "a" / "b" / "x.json").write_bytes(b"{}")
     (root / "a" / "link.json").symlink_to("b/x.json")
@@ -206,7 +206,7 @@ Failing = Callable[[str, str, int], None]
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """Makes a system call fail for what has this name: tests may run as a user who may read everything."""
+    """Make a system call fail for this name: tests may run as a user who may read everything."""
 
     def fail(call: str, name: str, number: int) -> None:
         original = getattr(os, call)
@@ -223,7 +223,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 @pytest.mark.parametrize(("call", "name"), [("open", "locked"), ("stat", "x.json")])
 async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Failing, call: str, name: str) -> None:
-    """Neither without the right to list it nor without the one to look at what it holds; all others are read."""
+    """The right to list it or to search it is missing; all other directories are read."""
     (root / "a" / "locked").mkdir(parents=True)
     (root / "a" / "locked" / "x.json").write_bytes(b"{}")
     (root / "a" / "y.json").write_bytes(b"{}")
@@ -240,7 +240,7 @@ async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Fa
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE])
 @pytest.mark.parametrize("name", ["sub", "x.json", "repo"])
 async def test_failing_disk_or_worker_ends_the_listing(root: Path, failing: Failing, name: str, number: int) -> None:
-    """Of a directory, a file or the folder itself: what fails with it may be anything, so nothing is decided on it."""
+    """A failing disk may hide anything, so nothing is decided from the part that was read."""
     (root / "sub").mkdir()
     (root / "sub" / "x.json").write_bytes(b"{}")
     failing("open", name, number)
@@ -249,7 +249,7 @@ async def test_failing_disk_or_worker_ends_the_listing(root: Path, failing: Fail
 
 
 async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> None:
-    """It is no fault of the one file."""
+    """The error is not a fault of the one file."""
     (root / "x.json").write_bytes(b"{}")
     failing("open", "x.json", errno.EIO)
     with pytest.raises(SourceFailed, match=r"x\.json cannot be read"):
@@ -257,7 +257,7 @@ async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> No
 
 
 async def test_folder_that_may_not_be_searched_is_refused(root: Path, failing: Failing) -> None:
-    """Its names alone say nothing: it is not an empty one."""
+    """It is not treated as an empty folder."""
     (root / "x.json").write_bytes(b"{}")
     failing("stat", "x.json", errno.EACCES)
     with pytest.raises(Forbidden, match="cannot be read: the worker may not read it"):
@@ -274,7 +274,7 @@ async def test_bytes_of_all_resources_are_bounded(root: Path) -> None:
 
 
 async def test_cancelled_listing_leaves_off_at_the_next_file(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread that goes on would hold its place and read the whole folder for nobody."""
+    """Otherwise the thread would read the whole folder without a reader."""
     for index in range(100):
         (root / f"{index}.json").write_bytes(b"{}")
     looked_at: list[object] = []

@@ -34,7 +34,7 @@ def change(tmp_path: Path, root: Path) -> Change:
 
 
 def held(root: Path) -> dict[str, str]:
-    """Everything below, hidden names too; directories with a slash."""
+    """Return everything below a folder, hidden names too; directories end in a slash."""
     return {
         str(path.relative_to(root)) + "/" * path.is_dir(): "" if path.is_dir() or path.is_symlink() else path.read_text()
         for path in root.rglob("*")
@@ -59,7 +59,7 @@ def changed(path: str, body: bytes | None, before: str) -> Edit:
 
 
 async def test_files_are_made_changed_and_removed(root: Path, change: Change) -> None:
-    """With the directories on the way to them; those that are left empty go, and nothing else is left."""
+    """Directories are created as needed and removed when empty, and nothing else is left."""
     (root / "old" / "er").mkdir(parents=True)
     (root / "old" / "er" / "gone.json").write_text("1")
     (root / "edit.json").write_text("2")
@@ -117,7 +117,7 @@ async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
     ],
 )
 async def test_what_is_not_as_it_was_stops_everything(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
-    """No file is written, no directory made, and no link followed."""
+    """No file is written, no directory created, and no link followed."""
     outside = root.parent.parent / "outside"
     outside.mkdir()
     (root / "d").mkdir()
@@ -140,7 +140,7 @@ async def test_what_is_not_as_it_was_stops_everything(root: Path, change: Change
 async def test_a_disk_that_fails_leaves_nothing_behind(
     root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError]
 ) -> None:
-    """Neither half a file nor a directory made for it, and what is to be removed is still there."""
+    """No partial file and no new directory is left, and files to delete still exist."""
     (root / "a.json").write_text("1")
 
     def fail(*_: Any, **__: Any) -> None:
@@ -153,7 +153,7 @@ async def test_a_disk_that_fails_leaves_nothing_behind(
 
 
 async def test_readers_see_a_file_before_or_after(root: Path, change: Change) -> None:
-    """However large it is: it takes its place whole."""
+    """A file of any size is replaced as a whole."""
     bodies = ["1" * 3_000_000, "2" * 3_000_000]
     (root / "a.json").write_text(bodies[0])
     seen: set[str] = set()
@@ -164,8 +164,8 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
     assert seen <= set(bodies)
 
 
-async def test_of_many_at_once_one_changes_a_file(root: Path, change: Change) -> None:
-    """The others are told: no change is lost unseen."""
+async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
+    """The others receive an error: no change is lost silently."""
     (root / "a.json").write_text("1")
     done = await asyncio.gather(*(change(changed("a.json", b"by %d" % number, "1")) for number in range(20)), return_exceptions=True)
     assert sum(result is None for result in done) == 1
@@ -174,7 +174,7 @@ async def test_of_many_at_once_one_changes_a_file(root: Path, change: Change) ->
 
 
 async def test_what_died_halfway_is_not_in_the_way(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it left is hidden from syncs, and goes with the next change of the file."""
+    """Leftovers are hidden from syncs and removed by the next change of the file."""
 
     def die(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
@@ -189,7 +189,7 @@ async def test_what_died_halfway_is_not_in_the_way(root: Path, change: Change, m
 
 
 @pytest.mark.usefixtures("gone")
-async def test_a_folder_that_is_gone_is_told(change: Change) -> None:
+async def test_a_folder_that_is_gone_is_reported(change: Change) -> None:
     with pytest.raises(NotFound):
         await change(Edit("a.json", b"2", None))
 

@@ -1,4 +1,4 @@
-"""Where exported objects lie: every title has a place that a sync reads, and no two objects share one."""
+"""The paths of exported objects: every title has a path that a sync reads, and no two objects share one."""
 
 import json
 from functools import partial
@@ -30,7 +30,7 @@ def board(name: str, title: str, parent: str = "") -> ExportItem:
 
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
 def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
-    """Folders of any titles in one another, dashboards of any titles in them; nor do two differ in the case of letters only."""
+    """Paths of folders and dashboards of any titles differ, also without regard to case."""
     folders = [
         folder(f"f{number}", title, f"f{parent % number}" if number and parent else "") for number, (title, parent) in enumerate(above)
     ]
@@ -61,7 +61,7 @@ def test_a_slug_is_what_can_be_read_of_a_title(title: str, expected: str) -> Non
 
 
 def test_the_oldest_has_the_plain_path() -> None:
-    """Others have their names behind it, and where that is not enough, a digest."""
+    """Others add their names, and if that is not enough, a digest."""
     taken: set[str] = set()
     found = [place(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
     assert found[:2] == ["cpu.json", "cpu-a.json"]
@@ -79,7 +79,7 @@ def test_where_others_lie_nothing_is_placed() -> None:
 
 
 def test_a_folder_in_no_tree_has_no_directory() -> None:
-    """Its parent has gone, or lies in itself."""
+    """Its parent is deleted, or below the folder itself."""
     directories = Directories([folder("a", "A", "gone"), folder("b", "B", "c"), folder("c", "C", "b")], "")
     assert [directories.path(name) for name in ("a", "b", "c", "none")] == [None] * 4
     assert directories.path("") == ""
@@ -102,6 +102,6 @@ def test_a_folder_in_no_tree_has_no_directory() -> None:
     ],
 )
 def test_what_is_of_another_object_is_not_replaced(tree: object, *, may: bool) -> None:
-    """Nor what is no dashboard, nor what names nobody and is not as an export writes it: somebody did, and it is an object by its path."""
+    """Other files are kept as well: a file without a name that is not an earlier export was written by a user."""
     assert may_replace(json.dumps(tree).encode(), "a") is may
     assert not may_replace(b"{", "a")

@@ -1,4 +1,4 @@
-"""Locks between processes, as many as wait."""
+"""Locks between processes, with any number of waiting tasks."""
 
 import asyncio
 import fcntl
@@ -11,7 +11,7 @@ from dashwright.jobs_worker.adapters import file_lock
 
 
 async def test_many_wait_and_each_holds_alone(tmp_path: Path) -> None:
-    """Though the holder works in threads, of which there are fewer than waiters, and removes the file."""
+    """The holder works in threads, of which there are fewer than waiting tasks, and deletes the file."""
     lock, holders, most = tmp_path / "folder" / "x.lock", 0, 0
 
     async def hold(number: int) -> None:
@@ -30,7 +30,7 @@ async def test_many_wait_and_each_holds_alone(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_goes_before_it_is_locked_is_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The holder before removed it, and another may hold the one that came in its place."""
+    """The former holder deleted it, and another task may hold its replacement."""
     lock, flock, taken = tmp_path / "x.lock", fcntl.flock, 0
 
     def late(file: IO[str], operation: int) -> None:

@@ -1,4 +1,4 @@
-"""Incremental sync: only what two commits differ in is looked at, and what is stored then is what a full sync would store."""
+"""Incremental sync: only the difference of two commits is examined, and the result equals that of a full sync."""
 
 from dataclasses import replace
 
@@ -24,14 +24,14 @@ DISTINCT = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{numb
 
 
 def stored(store: Store) -> dict[Key, Write]:
-    """Everything, whether it was made or replaced."""
+    """Return everything that is stored, whether it was created or replaced."""
     return {key: replace(write, is_new=True) for key, write in store.objects.items()}
 
 
 async def placed(store: Store, tree: Revision) -> dict[str, Write]:
-    """The same by paths, without the names of folders: these tell where a directory has been before.
+    """Return the same by path, without the generated names of folders, which depend on their history.
 
-    And without those that are only kept: they tell that there was something in them before.
+    Empty folders are left out as well: they depend on former content.
     """
     resources = {write.annotations[SOURCE_PATH] for write in store.dashboards().values()}
     needed = {directory for path in resources for directory in paths.directories(path)}
@@ -48,7 +48,7 @@ async def placed(store: Store, tree: Revision) -> dict[str, Write]:
 
 
 async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
-    """From what is stored to a revision, by the difference where the one before is stored whole."""
+    """Sync to a revision, by the difference if the one before is stored completely."""
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
 
 
@@ -96,7 +96,7 @@ async def test_only_what_differs_is_looked_at() -> None:
 
 
 async def test_commits_without_a_difference() -> None:
-    """Say so, and the newer one is what is stored."""
+    """The message says so, and the newer commit counts as stored."""
     store, files = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, files, {}), store)
     progress = await run_sync(Revision(2, files, files), store, since=store.commit)
@@ -104,7 +104,7 @@ async def test_commits_without_a_difference() -> None:
 
 
 async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
-    """The file that is as it was keeps its object, though it is not in the difference."""
+    """The unchanged file keeps its object, although it is not in the difference."""
     store, before = Store(), {"a.json": classic("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
     progress = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
@@ -114,7 +114,7 @@ async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
 
 @pytest.mark.parametrize("change", [{"b.json": b"{"}, {"a.json": b"{", "b.json": classic("b")}], ids=["nothing-written", "some-written"])
 async def test_a_bad_file_is_read_once(change: Files) -> None:
-    """The next sync, by a difference or not, tells of it again without a look at it, until it is another."""
+    """The next syncs repeat the error without reading the file until it changes."""
     store, before = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, before, {}), store)
     bad = {**before, **change}
@@ -132,7 +132,7 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
 
 
 async def test_a_refusal_by_others_is_looked_at_again() -> None:
-    """A file whose name another object has goes in as soon as that is gone, though the file is as it was."""
+    """A file whose name belongs to another object is stored as soon as that object is deleted."""
     store, files = Store(), {"a.json": classic("a")}
     store.put("a")
     assert (await run_sync(Revision(1, files, {}), store)).error_count == 1
@@ -143,7 +143,7 @@ async def test_a_refusal_by_others_is_looked_at_again() -> None:
 
 
 async def test_other_rules_are_worth_another_look() -> None:
-    """What was refused by those of an earlier version is read anew."""
+    """Files that the rules of an earlier version refused are read again."""
     store, files = Store(), {"a.json": b"{"}
     await run_sync(Revision(1, files, {}), store)
     store.quarantine = {path: replace(item, rules="earlier") for path, item in store.quarantine.items()}
@@ -154,7 +154,7 @@ async def test_other_rules_are_worth_another_look() -> None:
 
 @pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
 async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incremental: bool) -> None:
-    """While more than half of its files stay as they are; what lies in it goes along, whatever changes there. Half of it is none."""
+    """More than half of its files must be unchanged; nested directories move along."""
     store = Store()
     a = {"a/1.json": classic("n1"), "a/2.json": classic("n2"), "a/3.json": classic("n3"), "a/b/4.json": classic("n4")}
     z = {"z/1.json": classic("n1"), "z/2.json": classic("n2"), "z/3.json": classic("n3"), "z/b/4.json": classic("n4", "Changed")}
@@ -169,7 +169,7 @@ async def test_a_directory_that_is_changed_as_it_moves_keeps_its_folder(*, incre
 
 
 async def test_a_directory_that_moves_as_a_whole_keeps_its_folder() -> None:
-    """With all below it, there and back; what comes in its old place is another folder, and so is a part that is torn out."""
+    """Everything below moves along, there and back; a new directory at the old path, or a part moved out of it, is another folder."""
     store = Store()
     history = [
         {"a/b/1.json": classic("n1"), "a/2.json": classic("n2")},

@@ -1,4 +1,4 @@
-"""``.dashboard-lint``: a rule is left out or only warns everywhere, or where its entries say."""
+"""``.dashboard-lint``: a rule is excluded or only warns, everywhere or at the places of its entries."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ RULE = "target-reference-rule"
 
 
 def severities(config: str) -> list[str]:
-    """Of the rule's findings in two panels, the first of two queries, the second of one."""
+    """Return the severities of the rule's findings in two panels: the first of two queries, the second of one."""
     source = {"type": "__expr__", "uid": "__expr__"}
     targets = [{"refId": name, "datasource": source, "type": "math", "expression": "$Z"} for name in "AB"]
     panels = [{"title": "One", "type": "text", "targets": targets}, {"title": "Two", "type": "text", "targets": targets[:1]}]
@@ -71,8 +71,8 @@ def test_a_file_that_cannot_be_read_says_what_is_wrong(body: bytes, words: str) 
         ("\n".join(f"k{number}: " for number in range(9)), [f"'k{number}'" for number in range(5)]),
     ],
 )
-def test_a_key_that_nobody_knows_is_told(config: str, unknown: list[str]) -> None:
-    """With those there are; the rest counts, and what other programs read there is known."""
+def test_a_key_that_is_unknown_is_reported(config: str, unknown: list[str]) -> None:
+    """The message lists the known keys; the other keys count, and those of other linters are accepted."""
     _, told = read_config(config.encode())
     assert [text.partition(" is unknown")[0] for text in told] == [f".dashboard-lint: the key {key}" for key in unknown]
     assert all("exclusions, warnings" in text for text in told)

@@ -1,4 +1,4 @@
-"""Rules on dashboards: what each finds, and what it leaves alone, in the classic spec and the one with elements."""
+"""Rules on dashboards: the findings of each, and what it accepts, in the classic spec and the one with elements."""
 
 from typing import Any
 
@@ -165,7 +165,7 @@ def test_a_rule_leaves_alone(rule: str, spec: dict[str, Any]) -> None:
 
 
 def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
-    """A rule without one could be broken and nobody would notice."""
+    """A rule without a case could be broken unnoticed."""
     cases = next(mark.args[1] for mark in test_a_rule_finds.pytestmark)
     assert {rule for rule, *_ in cases} == set(RULES)
 
@@ -175,12 +175,12 @@ def test_the_type_of_a_query_is_that_of_the_variable_that_chooses_its_data_sourc
 
 
 def test_an_unknown_type_of_data_source_is_a_warning() -> None:
-    """The dashboard may be in order elsewhere."""
+    """The dashboard may be valid elsewhere."""
     issues = lint(board(panel(query(datasource={"type": "loki", "uid": "l"}))))
     assert {issue.severity for issue in issues if issue.rule == "target-datasource-type-rule"} == {LintSeverity.WARNING}
 
 
-def test_so_many_issues_are_told_and_that_there_are_more() -> None:
+def test_so_many_issues_are_reported_and_that_there_are_more() -> None:
     issues = lint(board(*(panel() for _ in range(MOST + 1))))
     assert len(issues) == MOST
     assert issues[-1].message == "at least 200 issues: the rest is not listed"
@@ -196,6 +196,6 @@ def test_text_that_is_no_query_is_read_to_its_end(expr: str) -> None:
     ["(" * 20000 + "{}" * 10000, "(" * 20000 + "[]" * 10000, '"' + '\\"' * 20000, "${" * 20000, "up" * 1_000_000],
     ids=["selectors", "ranges", "quotes", "variables", "length"],
 )
-def test_a_query_of_strangers_takes_no_longer_than_its_length(expr: str) -> None:
-    """Whoever may propose a change has it linted: what is nested, or never closed, is not looked at anew from each place in it."""
+def test_a_query_of_other_authors_takes_no_longer_than_its_length(expr: str) -> None:
+    """Any author of a pull request can have it linted: nested or unclosed text is not scanned again from each position."""
     lint(board(panel(query(expr))))

@@ -1,4 +1,4 @@
-"""How a dashboard changes is told panel by panel, in the words of those who look at it."""
+"""The changes of a dashboard, panel by panel, in the words of its users."""
 
 from typing import Any
 
@@ -68,13 +68,13 @@ def only(comparison: Comparison) -> PanelChange:
     ],
 )
 def test_what_changes_in_a_panel(settings: dict[str, Any], expected: Detail) -> None:
-    """As it was and as it would be, by the name that people know it by."""
+    """Settings are named as users know them, before and after."""
     change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
     assert (change.id, change.action, change.details, change.others) == ("1", PanelAction.CHANGED, [expected], [])
 
 
 def test_queries_come_and_go() -> None:
-    """Each by its refId, the data source of one that asks another than its panel too."""
+    """Each is named by its refId, with its data source if that differs from the panel's."""
     queries = [
         {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
         {"refId": "C", "metricId": 3},
@@ -90,7 +90,7 @@ def test_queries_come_and_go() -> None:
 
 
 def test_panels_come_go_and_move() -> None:
-    """In the order of the dashboard, those that are gone at the end; a new one is told by what it shows."""
+    """Panels are in the order of the dashboard, deleted ones last; a new one is described by its content."""
     before = board(panel(1), panel(2), panel(3))
     after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
     found = compare(before, after)
@@ -104,12 +104,12 @@ def test_panels_come_go_and_move() -> None:
         Detail("data source", "", "prom (prometheus)"),
         Detail("query A", "", "up"),
     ]
-    assert found.panels[1].details == [Detail("position", "12 × 8 at 0, 24", "12 × 8 at 12, 0")]  # noqa: RUF001 - read by people
+    assert found.panels[1].details == [Detail("position", "12 × 8 at 0, 24", "12 × 8 at 12, 0")]  # noqa: RUF001 - typography of a comment
     assert found.count(PanelAction.MOVED) == 1
 
 
 def test_settings_without_words_of_their_own() -> None:
-    """They are named, so that no change of a panel goes unseen."""
+    """They are named, so that no change of a panel is missed."""
     settings = {
         "options": {"legend": {"showLegend": False}},
         "fieldConfig": {"defaults": {"custom": {"lineWidth": 2}}, "overrides": [{}]},
@@ -124,7 +124,7 @@ def test_settings_without_words_of_their_own() -> None:
     ("before", "after"), [("4000000.0", "4000000"), ("1.10", "1.1"), ("1e3", "1000"), ("1e20", "100000000000000000000")]
 )
 def test_equal_numbers_are_no_change(before: str, after: str) -> None:
-    """However they are written, wherever they are; numbers that differ in their last digit differ, and texts are never numbers."""
+    """The notation of a number does not matter, its last digit does, and strings are never numbers."""
 
     def shown(number: str) -> dict[str, Any]:
         query = f'{{"refId": "A", "expr": "up", "interval": {number}, "filter": {{"above": [{number}]}}}}'
@@ -140,7 +140,7 @@ def test_equal_numbers_are_no_change(before: str, after: str) -> None:
 
 
 def test_what_belongs_to_the_whole_dashboard() -> None:
-    """Variables and annotations by their names, the time range in words; the value that was chosen last is nobody's change."""
+    """Variables and annotations are named; the value chosen last is ignored."""
     variable = {"name": "job", "type": "query", "query": "label_values(job)"}
     before = board(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
     after = board(
@@ -161,7 +161,7 @@ def test_what_belongs_to_the_whole_dashboard() -> None:
 
 
 def test_panels_in_rows() -> None:
-    """Those in closed rows and in the rows of old are panels as any other: closing a row changes nothing but that row."""
+    """Panels in collapsed rows and in the rows of old dashboards count: collapsing a row changes only the row."""
     row = {"id": 9, "type": "row", "title": "More", "collapsed": False, "panels": []}
     change = only(compare(board(row, panel(1)), board({**row, "collapsed": True, "panels": [panel(1)]})))
     assert (change.title, change.others) == ("More", ["collapsed"])
@@ -170,26 +170,26 @@ def test_panels_in_rows() -> None:
 
 
 def test_panels_without_an_id() -> None:
-    """They are told apart by title and number: none hides another."""
+    """Title and number distinguish them: none hides another."""
     bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
     found = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
     assert [(change.id, change.details) for change in found.panels] == [("Note (2)", [Detail("content", "a", "b")])]
 
 
 def test_dashboards_with_elements() -> None:
-    """The same words; the place tells of the row."""
+    """The words are the same; the place names the row."""
     before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
     found = compare(before, after)
     assert [(change.id, change.action) for change in found.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]
     assert found.panels[0].details == [Detail("query A", "up", "down")]
     moved = compare(elements(a=element(1)), elements("Other", 6, a=element(1))).panels
     assert [(change.action, change.details[0].after) for change in moved] == [
-        (PanelAction.MOVED, "6 × 4 at 6, 0 in 'Other'")  # noqa: RUF001 - read by people
+        (PanelAction.MOVED, "6 × 4 at 6, 0 in 'Other'")  # noqa: RUF001 - typography of a comment
     ]
 
 
 def test_from_classic_to_elements() -> None:
-    """A panel is known by its id in both: a dashboard that is written anew is not told as one of other panels."""
+    """A panel is recognized by its id in both: a converted dashboard keeps its panels."""
     found = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
     assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in found.panels}
     assert Detail("query A", "up", "down") in next(change for change in found.panels if change.id == "2").details
@@ -212,20 +212,20 @@ SPECS = st.dictionaries(NAMES, JSON, max_size=4)
 
 @given(SPECS, SPECS)
 def test_any_tree_can_be_compared(before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Whatever its shape; with itself it has no difference."""
+    """Any shape is accepted, and no tree differs from itself."""
     compare(before, after)
     assert compare(after, after) == Comparison([], [], [])
 
 
-def test_panels_of_strangers_take_no_longer_than_their_number() -> None:
-    """Whoever may propose a change has it compared: panels that are all called alike are told apart without counting anew for each."""
+def test_panels_of_other_authors_take_no_longer_than_their_number() -> None:
+    """Any author of a pull request can have it compared: equally named panels are not counted again for each."""
     changes = compare({}, board(*[{}] * 10_000)).panels
     assert [change.id for change in changes[:3]] == ["", " (2)", " (3)"]
     assert len({change.id for change in changes}) == 10_000
 
 
-def test_a_long_title_is_not_told_whole_of_each_panel_below_it() -> None:
-    """Rows and tabs are told of every panel in them: their titles are cut, or a small file took all memory."""
+def test_a_long_title_is_not_shown_whole_of_each_panel_below_it() -> None:
+    """Titles of rows and tabs are repeated for each panel in them and so are cut; otherwise a small file would exhaust memory."""
     layout = {"title": "x" * 10_000, "items": [{"element": {"name": name}} for name in "ab"]}
     told = compare({}, {"elements": {"a": element(1), "b": element(2)}, "layout": {}})
     moved = compare({"elements": {"a": element(1), "b": element(2)}}, {"elements": {"a": element(1), "b": element(2)}, "layout": layout})

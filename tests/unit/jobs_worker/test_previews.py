@@ -1,4 +1,4 @@
-"""What a sync would do is what it then does, told without a write."""
+"""Previews of syncs: they describe exactly what the sync then does, and write nothing."""
 
 from collections import Counter
 from typing import Any
@@ -39,7 +39,7 @@ def key(item: PlannedChange) -> Key:
 
 
 def shown(write: Write) -> dict[str, Any]:
-    """An object as clients see it, but for what says whose it is."""
+    """Return an object as clients see it, without the annotations of its manager."""
     stored = document(write)
     annotations = {name: text for name, text in stored.annotations.items() if name not in MANAGERS}
     metadata = {"labels": dict(stored.labels), "annotations": annotations}
@@ -48,8 +48,8 @@ def shown(write: Write) -> dict[str, Any]:
 
 @given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), st.sampled_from(list(SyncTarget)), st.booleans())
 @settings(max_examples=200, deadline=None)
-async def test_a_sync_does_what_was_told(history: list[Files], target: SyncTarget, incremental: bool) -> None:
-    """The same objects made, changed and removed, the same files refused, and each diff leads from the old object to the new one."""
+async def test_a_sync_does_what_its_preview_says(history: list[Files], target: SyncTarget, incremental: bool) -> None:
+    """A sync creates, changes, deletes and refuses what its preview listed, and each diff leads from the old object to the new one."""
     store = Store()
     for number, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         old, applied = dict(store.objects), len(store.applied)
@@ -67,8 +67,8 @@ async def test_a_sync_does_what_was_told(history: list[Files], target: SyncTarge
         assert {item.action.value for item in told.items if item.diff is not None} <= {"update"}
 
 
-async def test_what_is_told_of_each() -> None:
-    """Name, path, title and folder, before and after; a diff of what changes, a reason of what is refused."""
+async def test_what_is_reported_of_each() -> None:
+    """Each change has name, path, title and folder; updates have a diff, refusals a reason."""
     store = Store()
     before = {"a/1.json": classic("n1", "Old"), "a/2.json": classic("n2"), "3.json": classic("n3")}
     await run_sync(Tree(before), store)
@@ -102,7 +102,7 @@ async def test_what_is_told_of_each() -> None:
 
 
 async def test_a_dashboard_that_moves_shows_its_folder() -> None:
-    """The folder is an annotation, as clients know it; what only says whose it is does not show."""
+    """The folder is an annotation, as clients know it; annotations of the manager are hidden."""
     store = Store()
     await run_sync(Tree({"a/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
     told = await run_preview(Tree({"b/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
@@ -121,7 +121,7 @@ async def test_numbers_are_shown_as_they_are_stored() -> None:
 
 
 async def test_what_is_only_counted() -> None:
-    """Names, paths and diffs are left out, and that they are is told."""
+    """Names, paths and diffs are left out, and the result says so."""
     store = Store()
     await run_sync(Tree({"1.json": classic("n1", "Old")}), store)
     told = await run_preview(Tree({"1.json": classic("n1", "New")}), store, with_items=False)
@@ -129,7 +129,7 @@ async def test_what_is_only_counted() -> None:
 
 
 async def test_why_nothing_would_be_written() -> None:
-    """A quota that is reached, with everything that would be done else; a root folder that is somebody else's, with nothing."""
+    """A reached quota is reported with all changes, a root folder of another manager without any."""
     store = Store(most_created=1)
     told = await run_preview(Tree({"1.json": classic("n1"), "2.json": classic("n2")}), store)
     assert (told.errors, len(told.items)) == (["too many"], 2)
@@ -140,7 +140,7 @@ async def test_why_nothing_would_be_written() -> None:
 
 
 async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Items, one diff, all diffs, what is compared at all: beyond them a note says so, and the counts are of everything."""
+    """Beyond the limits on items and diffs a note says so, and the counts are complete."""
     store = Store()
     names = [f"n{number}" for number in range(30)]
     await run_sync(Tree({f"{name}.json": classic(name, "Old") for name in names}), store)
@@ -160,7 +160,7 @@ async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_long_lists_are_not_compared() -> None:
-    """Where all of their items differ it would take minutes, that nobody can end."""
+    """If all of their items differed, comparing would take minutes that cannot be interrupted."""
     store = Store()
     lists = [[{"tags": [number + turn for number in range(comparison.MOST_LISTED)]}] for turn in (0, 1)]
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
@@ -169,8 +169,8 @@ async def test_long_lists_are_not_compared() -> None:
     assert (told.diff, told.message) == (None, f"not compared: the lists of the object have more than {comparison.MOST_LISTED} items")
 
 
-async def test_the_folder_of_the_repository_is_told() -> None:
-    """It has no path, and the summary leaves it out as that of the job does."""
+async def test_the_folder_of_the_repository_is_reported() -> None:
+    """It has no path, and the summary leaves it out as the job's does."""
     told = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
     assert [(item.action.value, key(item), item.path) for item in told.items] == [("create", folder_key("team-repo"), "")]
     assert told.summary == []

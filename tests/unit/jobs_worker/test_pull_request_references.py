@@ -1,4 +1,4 @@
-"""How a job names its pull request, and which one of a git host that is."""
+"""The reference of a job to a pull request."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def pull(number: int = 7, head: str = "change", base: str = "main", commit: str 
     ids=str,
 )
 def test_a_pull_request_is_known_by_each_of_its_names(said: dict[str, str | int]) -> None:
-    """By its branch, by its newest commit, also abbreviated, and by its page and what lies below that."""
+    """It matches by its branch, its newest commit, also abbreviated, its page and addresses below that."""
     reference = PullRequestReference.of(PullRequestJobOptions.model_validate(said))
     reference.check(pull())
     if not reference.number:
@@ -64,7 +64,7 @@ def test_another_pull_request_than_the_job_says_is_refused(said: dict[str, str],
 
 
 def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
-    """Where that does not decide, their numbers are named."""
+    """If that does not decide, the error lists their numbers."""
     reference = PullRequestReference(ref="change")
     assert reference.choose([pull(7, base="next"), pull(8)], "main").number == 8
     with pytest.raises(BadRequest, match=r"several open pull requests have pr\.ref 'change': 7, 8; give the number of one as pr\.pr"):
@@ -73,13 +73,13 @@ def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
 
 @pytest.mark.parametrize("said", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
 def test_a_job_that_names_none_is_refused(said: dict[str, str | int] | None) -> None:
-    """A commit alone names none: it may be the newest of several."""
+    """A commit alone is not enough: it may be the newest of several."""
     with pytest.raises(BadRequest, match="which pull request"):
         PullRequestReference.of(None if said is None else PullRequestJobOptions.model_validate(said))
 
 
 def test_what_comes_late_is_about_the_newest_commit() -> None:
-    """Only the commit is forgotten."""
+    """Only the commit is dropped."""
     reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
     reference.check(pull())

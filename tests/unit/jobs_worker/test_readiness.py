@@ -1,4 +1,4 @@
-"""What a repository's status says of whether it can be read."""
+"""The readiness of a repository in its status."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def spec(kind: str) -> RepositorySpec:
 
 
 def test_a_condition_keeps_the_time_of_its_value() -> None:
-    """It changes with the value only; the generation is that of the last look."""
+    """The time changes only with the value; the generation is that of the last probe."""
     status = RepositoryStatus()
     for value, fault, generation, since in (
         ("False", BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
@@ -41,7 +41,7 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
     ],
 )
 def test_a_fault_names_its_field_and_goes_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
-    """By the block of the type; once the repository can be read, nothing of the fault is left."""
+    """The field is in the block of the type; once the repository can be read, the fault is removed."""
     status = RepositoryStatus()
     observe(status, spec(kind), fault, generation=1, now=SECOND)
     assert status.field_errors is not None
@@ -56,7 +56,7 @@ def test_a_fault_names_its_field_and_goes_with_its_reason(kind: str, fault: Dash
 
 
 def test_the_errors_of_the_last_sync_stay() -> None:
-    """Also where the repository cannot be read any more."""
+    """They are kept even when the repository cannot be read any more."""
     status = RepositoryStatus()
     status.sync.message = ["a.json: not valid JSON"]
     for fault in (BadRequest("no"), None):

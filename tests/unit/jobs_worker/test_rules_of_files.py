@@ -1,4 +1,4 @@
-"""Which files may be named and which branches written, what a change leaves behind, and where people see a file."""
+"""The allowed paths and refs, the effect of a change on entries, and the links to a file."""
 
 import pytest
 
@@ -45,8 +45,8 @@ def test_a_name_that_is_none(path: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("path", "is_read"), [("deep/README.md", True), ("README.MD", True), ("md", False), ("a.txt", False), ("a.md.x", False)]
 )
-def test_texts_for_people_are_only_read(path: str, is_read: bool) -> None:
-    """Whatever the case of their suffix."""
+def test_markdown_is_only_read(path: str, is_read: bool) -> None:
+    """The case of their suffix does not matter."""
     with pytest.raises(BadRequest, match="unsupported file extension"):
         check_name(path)
     if is_read:
@@ -102,7 +102,7 @@ def test_a_checksum_is_that_of_the_checkout() -> None:
 
 
 def test_what_a_change_leaves_behind() -> None:
-    """A directory is there as long as something is in it."""
+    """A directory exists as long as it contains an entry."""
     there = [
         Entry("a/"),
         Entry("a/1.json", "1"),
@@ -122,8 +122,8 @@ def test_what_a_change_leaves_behind() -> None:
     assert list(files_below(there, "a/")) == ["a/1.json", "a/b/2.json"]
 
 
-def test_where_people_see_a_file() -> None:
-    """At its branch; what another branch changes is compared with the own one, and may be asked to be taken over."""
+def test_links_to_a_file() -> None:
+    """The link leads to its branch; another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"
     own = urls_of(spec(), FileView("a b.json", "", "c0"))
     assert own is not None

@@ -1,4 +1,4 @@
-"""What a repository needs next, and when."""
+"""The next step of the scheduler for a repository."""
 
 from typing import Any
 
@@ -49,5 +49,5 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     ids=str,
 )
 def test_what_is_due(known: dict[str, Any], wanted: NextStep) -> None:
-    """New and changed ones at once, the others by their interval; the sick are looked at until they heal, and nobody is asked twice."""
+    """New and changed repositories are due immediately, others by their interval; unhealthy ones are probed until they recover."""
     assert step_for(**known) is wanted

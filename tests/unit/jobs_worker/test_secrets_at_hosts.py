@@ -1,4 +1,4 @@
-"""What the API of a git host repeats of what it was sent."""
+"""Secrets that the API of a git host echoes."""
 
 import base64
 
@@ -21,8 +21,8 @@ PAIR = "anna:a-password"
     ],
     ids=["token", "pair", "password", "header"],
 )
-def test_what_a_host_repeats_of_a_secret_is_not_told(token: str, secret: str) -> None:
-    """Whole, in part, as the header had it, and with something between its letters that is left out when it is shown."""
+def test_what_a_host_repeats_of_a_secret_is_not_shown(token: str, secret: str) -> None:
+    """A secret is hidden whole, in part, as the header had it, and with invisible characters in it."""
     api = api_of("https://git.example.org/team/boards", token, {})
     for said in (secret, f"{secret[:4]}\0{secret[4:]}"):
         made = error_for(Refused(422, {}, orjson.dumps({"message": f"no: {said}!"})), api.secrets)

@@ -1,4 +1,4 @@
-"""Bodies put aside."""
+"""Bodies in the spool."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from dashwright.jobs_worker.adapters.spool import FileSpool
 
 @given(st.lists(st.binary(max_size=50)))
 def test_every_body_comes_back_by_its_ticket(bodies: list[bytes]) -> None:
-    """In any order and more than once, in memory and on disk."""
+    """The order does not matter, nor whether bodies are in memory or on disk."""
     with FileSpool(in_memory=100) as spool:
         tickets = {spool.put(body): body for body in bodies}
         assert len(tickets) == len(bodies)
@@ -20,7 +20,7 @@ def test_every_body_comes_back_by_its_ticket(bodies: list[bytes]) -> None:
 
 
 def test_nothing_is_left_after_use() -> None:
-    """The file is closed, and with that gone."""
+    """The file is closed, which deletes it."""
     with FileSpool() as spool:
         ticket = spool.put(b"body")
     with pytest.raises(ValueError, match="closed file"):

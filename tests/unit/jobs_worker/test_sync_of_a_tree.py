@@ -1,4 +1,4 @@
-"""The sync from a tree to the stored objects, whole."""
+"""The whole sync from a tree to the stored objects."""
 
 import asyncio
 import hashlib
@@ -17,7 +17,7 @@ OURS = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: REPOSITORY}
 
 
 async def test_file_becomes_a_managed_object_in_its_folder() -> None:
-    """Object and folders carry manager, path and checksum; each folder lies in the one above."""
+    """Object and folders have manager, path and checksum; each folder is in the one above."""
     store = Store()
     await run_sync({"team/prod/cpu.json": classic("cpu", "CPU")}, store)
     written = store.dashboards()["team/prod/cpu.json"]
@@ -50,7 +50,7 @@ async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
 
 
 async def test_all_changes_are_one_call() -> None:
-    """Creations, updates and deletions become visible together; folders come before and go after their content."""
+    """All changes become visible together; folders are created before and deleted after their content."""
     store = Store()
     await run_sync({"a/x.json": classic("x"), "b/y.json": classic("y")}, store)
     progress = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
@@ -80,7 +80,7 @@ async def test_nothing_changed_reads_and_writes_nothing() -> None:
 
 
 async def test_bad_file_costs_nothing_else() -> None:
-    """All others go in; the job ends in error and names the file."""
+    """All other files are stored; the job ends as an error and names the file."""
     store = Store()
     progress = await run_sync({"bad.json": b"{", "good.json": classic("good"), "odd\\.json": b"", "other.yaml": b"kind: Dashboard"}, store)
     assert list(store.dashboards()) == ["good.json"]
@@ -94,8 +94,8 @@ async def test_bad_file_costs_nothing_else() -> None:
     assert (entry.create, entry.error, entry.total) == (1, 3, 4)
 
 
-async def test_what_is_told_of_a_bad_file_can_be_stored() -> None:
-    """However odd what is quoted, and however long: no text that a database or an answer would refuse."""
+async def test_what_is_reported_of_a_bad_file_can_be_stored() -> None:
+    """The message may quote any text of any length: the result is valid for the database and in responses."""
     store = Store()
     odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
     progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
@@ -107,7 +107,7 @@ async def test_what_is_told_of_a_bad_file_can_be_stored() -> None:
 
 @pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
 async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
-    """An update that cannot be read leaves the earlier revision, and its checksum, so the next sync looks again."""
+    """The earlier revision and its checksum are kept, so the next sync examines the file again."""
     store = Store()
     await run_sync({"a/x.json": classic("x", "Before")}, store)
     progress = await run_sync({"a/x.json": broken}, store)
@@ -118,8 +118,8 @@ async def test_broken_file_keeps_what_is_stored(broken: bytes) -> None:
     assert store.dashboards()["a/x.json"].extract.title == "After"
 
 
-async def test_file_that_vanishes_meanwhile_keeps_what_is_stored() -> None:
-    """It was there when the sync began; the next one decides."""
+async def test_file_that_vanishes_during_the_sync_keeps_what_is_stored() -> None:
+    """It existed when the sync began; the next sync decides."""
     store = Store()
     await run_sync({"x.json": classic("x")}, store)
     tree = Tree({"x.json": classic("x", "Newer"), "y.json": classic("y")})
@@ -131,7 +131,7 @@ async def test_file_that_vanishes_meanwhile_keeps_what_is_stored() -> None:
     assert progress.errors == ["file went away (file: x.json, action: update)"]
 
 
-async def test_file_that_changes_meanwhile_is_stored_with_its_own_checksum() -> None:
+async def test_file_that_changes_during_the_sync_is_stored_with_its_own_checksum() -> None:
     """Checksum and content come from the same reading, so the next sync finds nothing to do."""
     store, tree = Store(), Tree({"x.json": classic("x")})
     entries = await tree.entries()
@@ -143,7 +143,7 @@ async def test_file_that_changes_meanwhile_is_stored_with_its_own_checksum() -> 
 
 
 async def test_moved_file_moves_its_object() -> None:
-    """The same name under another path is an update: history and links stay."""
+    """An unchanged name under another path is an update: history and links are kept."""
     store = Store()
     await run_sync({"old/x.json": classic("x")}, store)
     await run_sync({"new/x.json": classic("x")}, store)
@@ -162,7 +162,7 @@ async def test_renamed_object_replaces_the_old_one() -> None:
 
 
 async def test_two_files_may_swap_their_names() -> None:
-    """Who holds a name gives it up in the same step."""
+    """Both names change hands in the same step."""
     store = Store()
     await run_sync({"1.json": classic("a"), "2.json": classic("b")}, store)
     progress = await run_sync({"1.json": classic("b"), "2.json": classic("a")}, store)
@@ -171,7 +171,7 @@ async def test_two_files_may_swap_their_names() -> None:
 
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
-    """The other is an error that names both; so it stays in the next sync."""
+    """The other is an error that names both, in the next sync too."""
     store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
     for _ in range(2):
         progress = await run_sync(files, store)
@@ -218,8 +218,8 @@ async def test_refused_file_goes_on_holding_its_object() -> None:
         ),
     ],
 )
-async def test_object_of_somebody_else_is_not_touched(given: dict[str, str], text: str) -> None:
-    """What a user or another manager made stays, and the file says so."""
+async def test_object_of_another_manager_is_not_touched(given: dict[str, str], text: str) -> None:
+    """Objects of users and of other managers are kept, and the error says so."""
     store = Store()
     theirs = store.put("x", given)
     progress = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
@@ -245,7 +245,7 @@ async def test_manager_that_allows_edits_gives_way() -> None:
     ],
 )
 async def test_foreign_folder_stops_only_what_lies_below(given: dict[str, str], text: str) -> None:
-    """Nothing is put into somebody else's folder; the rest of the tree goes in."""
+    """Nothing is stored in a folder of another manager; the rest of the tree is."""
     store = Store()
     store.put(folder_name(REPOSITORY, "a"), given, folder=True)
     progress = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
@@ -254,7 +254,7 @@ async def test_foreign_folder_stops_only_what_lies_below(given: dict[str, str], 
 
 
 async def test_foreign_root_folder_stops_the_sync() -> None:
-    """Without its root folder a repository has no place."""
+    """Without its root folder a repository cannot be stored."""
     store = Store()
     store.put(REPOSITORY, {}, folder=True)
     with pytest.raises(Conflict, match=f"target folder is not managed by a repository: folder '{REPOSITORY}' exists"):
@@ -263,7 +263,7 @@ async def test_foreign_root_folder_stops_the_sync() -> None:
 
 
 async def test_failed_write_counts_nothing() -> None:
-    """Where the transaction fails nothing was written, and nothing says it was."""
+    """If the transaction fails, no counter includes its writes."""
     store, messages = Store(failure=Unavailable("database is away")), Messages()
     with pytest.raises(Unavailable):
         await run_sync({"x.json": classic("x")}, store, messages=messages)
@@ -271,8 +271,8 @@ async def test_failed_write_counts_nothing() -> None:
     assert messages.seen == ["execute sync job", "reading changed files", "replicating changes"]
 
 
-async def test_failure_of_ours_while_reading_ends_the_job() -> None:
-    """A checkout that is away is not a bad file: nothing is deleted for it."""
+async def test_failure_of_the_worker_while_reading_ends_the_job() -> None:
+    """An unavailable checkout is not a bad file: nothing is deleted for it."""
 
     class Away(Tree):
         def open_reader(self) -> Callable[[str], File]:
@@ -283,12 +283,12 @@ async def test_failure_of_ours_while_reading_ends_the_job() -> None:
 
 
 async def test_sync_that_is_not_enabled_is_refused() -> None:
-    """Nothing is even looked at."""
+    """No file is read."""
     with pytest.raises(PreconditionFailed, match="sync is not enabled"):
         await run_sync({}, Store(), enabled=False)
 
 
-async def test_steps_are_told_and_progress_only_grows() -> None:
+async def test_steps_are_reported_and_progress_only_grows() -> None:
     """From reading to the last write every file is reported, and it ends at 100."""
     messages = Messages()
     progress = await run_sync({f"{index}.json": classic(f"n{index}") for index in range(5)}, Store(), messages=messages)

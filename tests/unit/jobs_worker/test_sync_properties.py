@@ -49,7 +49,7 @@ async def test_after_any_edits_what_is_stored_is_exactly_the_tree(trees: list[di
 @given(st.lists(TREES, min_size=1, max_size=4), TARGETS)
 @settings(max_examples=100, deadline=None)
 async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
-    """Also with broken, doubled and unsafe files: the same tree again applies nothing and finds the same errors."""
+    """The tree may contain broken, doubled and unsafe files: syncing it again applies nothing and finds the same errors."""
     store = Store()
     for tree in trees:
         progress = await run_sync(tree, store, target=target)
@@ -62,7 +62,7 @@ async def test_second_sync_has_nothing_to_do(trees: list[dict[str, bytes]], targ
 @given(st.lists(TREES, min_size=1, max_size=3), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
 async def test_order_of_entries_does_not_matter(trees: list[dict[str, bytes]], shuffler: random.Random) -> None:
-    """The plan depends on what is there, not on the order in which it is listed."""
+    """The plan depends on the entries, not on their order."""
     stores = Store(), Store()
     tallies = []
     for tree in trees:
@@ -77,7 +77,7 @@ async def test_order_of_entries_does_not_matter(trees: list[dict[str, bytes]], s
 @given(TREES, TREES)
 @settings(max_examples=60, deadline=None)
 async def test_object_whose_file_is_refused_stays_as_it_was(before: dict[str, bytes], after: dict[str, bytes]) -> None:
-    """A file that was stored and cannot go in now is still stored as it was, and no object outlives its file."""
+    """A stored object is kept while its file is refused, and no object outlives its file."""
     store = Store()
     await run_sync(before, store)
     stored = store.dashboards()
@@ -88,7 +88,7 @@ async def test_object_whose_file_is_refused_stays_as_it_was(before: dict[str, by
 
 
 def _refused(error: str) -> str:
-    """The path that an error is about."""
+    """Return the path that an error is about."""
     found = re.match(r"duplicate resource name: \S+, (.+) and ", error) or re.search(r" \(file: (.+?), ", error)
     assert found, error
     return found[1]

@@ -1,4 +1,4 @@
-"""A tree beside what is stored, without reading a file."""
+"""The comparison of a tree with the stored objects, without reading a file."""
 
 import pytest
 from tests.unit.jobs_worker.doubles import REPOSITORY, dashboard_key, folder_key
@@ -34,7 +34,7 @@ def folder_changes(found: Survey, *managed: ManagedObject) -> tuple[list[str], l
 
 
 def test_files_are_sorted_by_checksum() -> None:
-    """The same checksum is left alone; another or none stored is read, deepest first."""
+    """Files with the stored checksum are skipped; others are read, the deepest first."""
     found = survey(
         [Entry("b.json", "x"), Entry("same.json", "old"), Entry("a/deep.yaml", "x"), Entry("new.yml", "x")],
         [stored("same.json"), stored("b.json")],
@@ -45,13 +45,13 @@ def test_files_are_sorted_by_checksum() -> None:
 
 
 def test_object_in_another_folder_is_read_again() -> None:
-    """An unchanged file whose object lies in the wrong folder counts as changed."""
+    """An unchanged file whose object is in the wrong folder counts as changed."""
     misplaced = ManagedObject(dashboard_key("x"), "a/x.json", "old", folder="elsewhere")
     assert [file.path for file in survey([Entry("a/x.json", "old")], [misplaced], FOLDERS).candidates] == ["a/x.json"]
 
 
 def test_path_with_two_objects_is_read_again() -> None:
-    """Which of them the file means only the file can say."""
+    """Only the file can decide which of them it means."""
     twice = [stored("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
     (candidate,) = survey([Entry("a.json", "old")], twice, FOLDERS).candidates
     assert len(candidate.stored) == 2
@@ -78,12 +78,12 @@ def test_object_that_came_from_no_file_stops_the_survey() -> None:
     ],
 )
 def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) -> None:
-    """A directory is one when a resource lies in it or below, whatever it is called; parents come first."""
+    """A directory gets one if a resource is in it or below, whatever its name; parents come first."""
     assert folder_changes(survey(entries, [], FOLDERS)) == (made, [])
 
 
 def test_folder_stays_while_its_directory_is_there() -> None:
-    """Files of any kind keep it; deepest go first where nothing is left."""
+    """Files of any kind keep it; empty directories are removed, the deepest first."""
     managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
     found = survey([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
     assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
@@ -99,7 +99,7 @@ def test_folder_stays_while_its_directory_is_there() -> None:
     ],
 )
 def test_unsafe_path_is_a_fault_of_its_own(path: str, message: str) -> None:
-    """An unsafe file is named with the reason; others go on."""
+    """An unsafe file is named with the reason; others are not affected."""
     found = survey([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
     ((fault, reason),) = [(fault.path, fault.message) for fault in found.faults]
     assert (fault, reason.startswith(message)) == (path, True)
@@ -107,19 +107,19 @@ def test_unsafe_path_is_a_fault_of_its_own(path: str, message: str) -> None:
 
 
 def test_unsafe_file_that_is_no_resource_is_no_fault() -> None:
-    """Nobody asked for it to be synced."""
+    """It would not be synced anyway."""
     assert survey([Entry("notes\\1.txt"), Entry("odd%2e/")], [], FOLDERS).faults == []
 
 
 def test_refused_entry_is_a_fault_with_what_is_stored() -> None:
-    """What the checkout could not read keeps what is stored of it."""
+    """The stored objects of an unreadable entry are kept."""
     (fault,) = survey([Entry("a.json", fault="a symbolic link")], [stored("a.json")], FOLDERS).faults
     assert (fault.message, [item.path for item in fault.stored]) == ("a symbolic link", ["a.json"])
 
 
 @pytest.mark.parametrize("entry", [Entry("a/b/", fault="locked"), Entry("a/b", fault="a symbolic link")])
 def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
-    """What was not seen has not gone: dashboards and folders below stay, also where a link took the directory's place."""
+    """Unseen files are not deleted: dashboards and folders below are kept, even if a link replaced the directory."""
     managed = [stored_folder(path) for path in ("a", "a/b", "a/b/c", "a/bc")] + [
         stored("a/b/c/x.json"),
         stored("a/b/y.json"),
@@ -132,10 +132,10 @@ def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
 
 
 def test_new_directory_that_cannot_be_read_is_a_fault() -> None:
-    """Nobody may think it empty."""
+    """It must not look empty."""
     assert [fault.path for fault in survey([Entry("new/"), Entry("new/", fault="locked")], [], FOLDERS).faults] == ["new/"]
 
 
 def test_refused_entry_that_is_no_resource_is_no_fault() -> None:
-    """A link beside the dashboards is as good as any file that is not synced."""
+    """A link next to the dashboards is treated like any file that is not synced."""
     assert survey([Entry("README.md", fault="a symbolic link")], [], FOLDERS).faults == []

@@ -1,4 +1,4 @@
-"""Files of real repositories: which are synced, which are ignored, and which are errors."""
+"""Files of real repositories: synced, ignored or reported as errors."""
 
 import re
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ def native(metadata: dict[str, object]) -> bytes:
 
 @dataclass(frozen=True)
 class Row:
-    """Files, and what becomes of them: names of dashboards by path, folders by path, a pattern for each error and each warning."""
+    """Files and the expected result: names of dashboards by path, folders by path, a pattern for each error and each warning."""
 
     files: dict[str, bytes]
     dashboards: dict[str, str] = field(default_factory=dict)
@@ -45,13 +45,13 @@ class Row:
 
 
 def named(path: str) -> Row:
-    """A name that is synced as it is."""
+    """Return a name that is synced unchanged."""
     above, _, _ = path.rpartition("/")
     return Row({path: classic("x")}, {path: "x"}, {above} if above else set())
 
 
 def by_path(path: str, body: bytes) -> Row:
-    """A dashboard that is named by its path."""
+    """Return the name of a dashboard that is named by its path."""
     return Row({path: body}, {path: object_name(REPOSITORY, path)})
 
 
@@ -110,7 +110,7 @@ ROWS = {
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
 async def test_unusual_files(row: Row) -> None:
-    """Each is synced, ignored or an error, and costs nothing else; a second sync finds the same and writes nothing."""
+    """Each file is synced, ignored or an error and affects no other; a second sync finds the same and writes nothing."""
     store = Store()
     store.put("theirs", THEIRS)
     progress = await run_sync(row.files, store)
@@ -141,7 +141,7 @@ def check_texts(texts: list[str], patterns: list[str]) -> None:
     "body", [b"", b"[]", b'{"apiVersion": "x.grafana.app/v1", "kind": "X"}', b"// nothing\n{}"], ids=["empty", "list", "kind", "comments"]
 )
 async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
-    """A file that was cut off while it was written deletes nothing; a file that is deleted does."""
+    """A truncated file deletes nothing; a deleted file does."""
     store = Store()
     await run_sync({"a/x.json": classic("x")}, store)
     progress = await run_sync({"a/x.json": body}, store)
@@ -152,7 +152,7 @@ async def test_a_file_that_loses_its_dashboard_is_an_error(body: bytes) -> None:
 
 
 async def test_a_copy_takes_over() -> None:
-    """Once the file that it is a copy of goes, its object comes from the copy; once one of them changes, it is an error."""
+    """If the original is deleted, the object comes from the copy; if one of them changes, it is an error."""
     store = Store()
     await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n")}, store)
     assert (await run_sync({"b/1.json": classic("n")}, store)).error_count == 0

@@ -272,10 +272,10 @@ async def test_a_host_that_fails(proposals: Proposals) -> None:
 
     for place, answer, expected in [
         ("/pulls/", 403, "refuses access"),
-        ("/files", 500, "answers 500"),
+        ("/files", 500, "responds with status 500"),
         ("/comments", 403, "refuses access"),
         ("/comments", 422, "422"),
-        ("/statuses/", 500, "answers 500"),
+        ("/statuses/", 500, "responds with status 500"),
     ]:
         proposals.host.api_fault = failing(place, answer)
         status = await proposals.reviewed(number)
@@ -332,5 +332,5 @@ async def test_a_host_without_an_api(proposals: Proposals) -> None:
     number = proposals.proposed({"a.json": dashboard("a", "Other")})
     proposals.host.api_fault = nothing
     status = await proposals.reviewed(number)
-    assert (status["state"], "no JSON" in status["message"]) == ("error", True)
+    assert (status["state"], "does not respond with JSON" in status["message"]) == ("error", True)
     assert (await proposals.synced())["state"] == "success"
