@@ -1,4 +1,4 @@
-"""What a store remembers of a sync, and finds again by path: what the next one begins with."""
+"""The stored commit of a sync, its quarantine, and objects by path: the starting point of the next sync."""
 
 import uuid
 from datetime import timedelta
@@ -25,8 +25,8 @@ async def make(database: Database, write: resources.Write) -> uuid.UUID:
         return (await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)).uid
 
 
-async def test_a_commit_is_that_of_one_generation(database: Database) -> None:
-    """The newest one counts, an empty one is none, and it goes with the repository."""
+async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
+    """The newest commit counts, an empty one means none, and it is deleted with the repository."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
@@ -43,8 +43,8 @@ async def test_a_commit_is_that_of_one_generation(database: Database) -> None:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
 
 
-async def test_an_older_edition_notes_nothing(database: Database) -> None:
-    """Neither one that was noted upon, nor one that is to come."""
+async def test_an_outdated_edition_stores_no_commit(database: Database) -> None:
+    """Neither an edition that was already used nor a future one stores a commit."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         assert await repositories.note_commit(connection, uid, "c1", generation=3, edition=0)
@@ -53,8 +53,8 @@ async def test_an_older_edition_notes_nothing(database: Database) -> None:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(1, "c1")
 
 
-async def test_quarantine_is_that_of_the_paths_looked_at(database: Database) -> None:
-    """Others stay, and so does the time of one that is bad still; everything goes with the repository."""
+async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> None:
+    """Other paths do not change, and a file that is still broken keeps its time; all is deleted with the repository."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     long = "ü" * 5000 + ".json"
     later = NOW + timedelta(hours=1)
@@ -76,8 +76,8 @@ async def test_quarantine_is_that_of_the_paths_looked_at(database: Database) -> 
         assert await repositories.faults(connection, uid) == []
 
 
-async def test_a_difference_from_another_commit_makes_none_whole(database: Database) -> None:
-    """What changed there and back again in between would be missed; one from the commit that is stored goes on counting from it."""
+async def test_a_difference_from_another_commit_is_incomplete(database: Database) -> None:
+    """It could miss changes that were reverted in between; a difference from the stored commit continues it."""
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         await repositories.note_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
@@ -89,8 +89,8 @@ async def test_a_difference_from_another_commit_makes_none_whole(database: Datab
         assert await repositories.note_commit(connection, uid, "c5", generation=3, edition=4, entries=7) == StoredCommit(5, "c5", 7)
 
 
-async def test_what_came_from_a_path_is_found(database: Database) -> None:
-    """Files, directories with or without a slash at the end, and objects by their keys: the repository's own, each once."""
+async def test_objects_are_found_by_path(database: Database) -> None:
+    """Files, directories with or without a trailing slash, and keys find the repository's own objects, each once."""
     for name, kind, owner, path in (
         ("a", DASHBOARD, "r", "x/a.json"),
         ("b", DASHBOARD, "r", "x/b.json"),

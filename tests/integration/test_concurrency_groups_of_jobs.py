@@ -1,4 +1,4 @@
-"""Lanes of jobs over a real PostgreSQL: who may work beside whom, and that nobody waits for ever."""
+"""Concurrency groups of jobs over a real PostgreSQL: which jobs run concurrently, without starvation."""
 
 import asyncio
 import random
@@ -23,16 +23,16 @@ PENDING, WORKING, SUCCESS = (f'{{"state":"{state}"}}'.encode() for state in ("pe
 STALE = timedelta(minutes=5)
 
 
-def wanted(action: str, number: int, repository: str = "r", namespace: str = "default") -> NewJob:
+def job_of(action: str, number: int, repository: str = "r", namespace: str = "default") -> NewJob:
     options = {"sync": {"incremental": False}, "export": {"branch": f"b{number}"}, "pr": {"pr": number}}[action]
     spec = JobSpec.model_validate({"action": action, "repository": repository, action: options})
     return new_job(namespace, spec, uid=uuid.uuid4(), kind=RepositoryType.GITHOST, now=datetime(2026, 1, 1, tzinfo=UTC))
 
 
-async def submit(database: Database, *asked: NewJob) -> list[uuid.UUID]:
-    """The jobs that their wake-ups are for, one each."""
+async def submit(database: Database, *submitted: NewJob) -> list[uuid.UUID]:
+    """Submit jobs and return the ids in their wake-ups."""
     async with database.transaction() as connection:
-        return woken((await jobs.submit(connection, JOB, asked, submitted_by={}, headers={})).wakeups)
+        return ids_of((await jobs.submit(connection, JOB, submitted, submitted_by={}, headers={})).wakeups)
 
 
 async def claim(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> StoredJob | None:
@@ -44,7 +44,7 @@ async def finish(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> list[u
     async with database.transaction() as connection:
         wakeups = await jobs.finish(connection, uid, owner=owner, state="success", status=SUCCESS)
     assert wakeups is not None
-    return woken(wakeups)
+    return ids_of(wakeups)
 
 
 async def postpone(database: Database, uid: uuid.UUID, owner: uuid.UUID, delay: timedelta) -> Sequence[Wakeup] | None:
@@ -52,9 +52,9 @@ async def postpone(database: Database, uid: uuid.UUID, owner: uuid.UUID, delay: 
         return await jobs.postpone(connection, uid, owner=owner, delay=delay, status=PENDING)
 
 
-async def stale(database: Database) -> list[uuid.UUID]:
+async def wake_overdue(database: Database) -> list[uuid.UUID]:
     async with database.transaction() as connection:
-        return woken(await jobs.wake_stale(connection, older_than=STALE, limit=10))
+        return ids_of(await jobs.wake_stale(connection, older_than=STALE, limit=10))
 
 
 async def states(database: Database) -> Counter[str]:
@@ -62,21 +62,21 @@ async def states(database: Database) -> Counter[str]:
         return Counter(job.state for job in (await jobs.list_page(connection, JOB, "default", after="", limit=500)).items)
 
 
-def woken(wakeups: Sequence[Wakeup]) -> list[uuid.UUID]:
+def ids_of(wakeups: Sequence[Wakeup]) -> list[uuid.UUID]:
     return [uuid.UUID(orjson.loads(wakeup.body)["uid"]) for wakeup in wakeups]
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_never_two_of_a_lane_nor_five_for_pull_requests_and_all_come_to_their_turn(database: Database, seed: int) -> None:
-    """With many claimers at once at most four pull requests of a repository are at work beside its one sync or export.
+async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, seed: int) -> None:
+    """With many concurrent workers, a repository has at most four pull request jobs next to one sync or export.
 
-    Each end wakes the next, so that all are done though nobody looks for lost wake-ups, whatever order these come in.
+    Each end wakes the next job, so that all jobs run without a search for lost wake-ups, in whatever order these arrive.
     """
     chance = random.Random(seed)
-    asked = [wanted("pr", number) for number in range(24)] + [wanted("export", number) for number in range(6)] + [wanted("sync", 0)]
-    asked += [wanted("pr", number, "other") for number in range(6)]
-    chance.shuffle(asked)
-    tokens = await submit(database, *asked)
+    submitted = [job_of("pr", number) for number in range(24)] + [job_of("export", number) for number in range(6)] + [job_of("sync", 0)]
+    submitted += [job_of("pr", number, "other") for number in range(6)]
+    chance.shuffle(submitted)
+    tokens = await submit(database, *submitted)
     chance.shuffle(tokens)
     most: Counter[tuple[str, bool]] = Counter()
 
@@ -90,28 +90,28 @@ async def test_never_two_of_a_lane_nor_five_for_pull_requests_and_all_come_to_th
 
     while tokens:
         await asyncio.gather(*(claimer() for _ in range(10)))
-    assert await states(database) == {"success": len(asked)}
+    assert await states(database) == {"success": len(submitted)}
     assert most["r", False] == 1
     assert most["r", True] == 4
 
 
-async def test_a_job_waits_behind_the_other_kind_but_no_pull_request_does(database: Database) -> None:
-    """A sync keeps an export of its repository waiting, and neither keeps a pull request waiting."""
-    (sync,), (export,) = await submit(database, wanted("sync", 0)), await submit(database, wanted("export", 1))
+async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
+    """A sync makes an export of its repository wait, and neither makes a pull request wait."""
+    (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
     owner = uuid.uuid4()
     assert await claim(database, sync, owner) is not None
     assert await claim(database, export, uuid.uuid4()) is None
-    (pr,) = await submit(database, wanted("pr", 1))
+    (pr,) = await submit(database, job_of("pr", 1))
     assert await claim(database, pr, uuid.uuid4()) is not None
     assert await finish(database, sync, owner) == [export]
 
 
-async def test_a_pull_request_is_looked_at_once_at_a_time(database: Database) -> None:
-    """What is asked for while the same is at work waits for its end, and keeps no other: who began earlier never has the last word."""
+async def test_one_job_of_a_pull_request_runs_at_a_time(database: Database) -> None:
+    """A second job of a pull request waits for the first, so that the later one reports last, and makes no other job wait."""
     owner = uuid.uuid4()
-    (first,) = await submit(database, wanted("pr", 7))
+    (first,) = await submit(database, job_of("pr", 7))
     assert await claim(database, first, owner) is not None
-    again, other = [(await submit(database, wanted("pr", number)))[0] for number in (7, 8)]
+    again, other = [(await submit(database, job_of("pr", number)))[0] for number in (7, 8)]
     assert again != first
     taken = await claim(database, again, owner)
     assert (taken.uid if taken else None) == other
@@ -121,65 +121,65 @@ async def test_a_pull_request_is_looked_at_once_at_a_time(database: Database) ->
     assert (taken.uid if taken else None) == again
 
 
-async def test_many_jobs_of_one_repository_keep_no_other_waiting(database: Database) -> None:
-    """Whoever's wake-up comes, the next job is one of the repository that has the fewest at work, the oldest of these."""
-    many = [(await submit(database, wanted("pr", number)))[0] for number in range(6)]
-    await submit(database, wanted("export", 1, "late"))
-    await submit(database, wanted("pr", 1, "last"))
+async def test_repositories_share_the_workers(database: Database) -> None:
+    """Whichever wake-up arrives, the next job is the oldest one of the repository with the fewest working jobs."""
+    many = [(await submit(database, job_of("pr", number)))[0] for number in range(6)]
+    await submit(database, job_of("export", 1, "late"))
+    await submit(database, job_of("pr", 1, "last"))
     taken = [await claim(database, uid, uuid.uuid4()) for uid in many]
     assert [job.repository if job is not None else None for job in taken] == ["r", "late", "last", "r", "r", "r"]
 
 
-async def test_many_repositories_of_one_organization_keep_no_other_waiting(database: Database) -> None:
-    """Its hosts may be as slow as they like: what becomes free goes to those who have the fewest at work."""
-    many = [(await submit(database, wanted("sync", 0, f"slow-{number}")))[0] for number in range(5)]
-    await submit(database, wanted("sync", 0, "theirs", "org-2"))
+async def test_organizations_share_the_workers(database: Database) -> None:
+    """However slow the hosts of an organization are, free slots go to the organizations with the fewest working jobs."""
+    many = [(await submit(database, job_of("sync", 0, f"slow-{number}")))[0] for number in range(5)]
+    await submit(database, job_of("sync", 0, "theirs", "org-2"))
     taken = [await claim(database, uid, uuid.uuid4()) for uid in many]
     assert [job.namespace if job is not None else None for job in taken] == ["default", "org-2", "default", "default", "default"]
 
 
-async def test_a_lost_wakeup_of_a_pull_request_is_made_up_for_where_there_is_room(database: Database) -> None:
-    """What waits although fewer than four are at work is woken again; what waits behind four is not."""
-    uids = await submit(database, *(wanted("pr", number) for number in range(5)))
+async def test_a_lost_wakeup_is_repeated_within_the_group_limit(database: Database) -> None:
+    """A pending pull request job is woken again if fewer than four are working, and not otherwise."""
+    uids = await submit(database, *(job_of("pr", number) for number in range(5)))
     await age(database)
     for uid in uids[:3]:
         assert await claim(database, uid, uuid.uuid4()) is not None
-    assert len(await stale(database)) == 2
+    assert len(await wake_overdue(database)) == 2
     await age(database)
     assert await claim(database, uids[3], uuid.uuid4()) is not None
-    assert await stale(database) == []
+    assert await wake_overdue(database) == []
 
 
-async def test_a_postponed_job_is_left_alone_and_then_woken_once(database: Database) -> None:
-    """It is pending meanwhile, costs no attempt, lets others of its lane go before it, and is woken by itself when its time has come."""
+async def test_a_postponed_job_is_woken_once_when_due(database: Database) -> None:
+    """Until then it is pending, costs no attempt, and lets other jobs of its group run before it."""
     owner = uuid.uuid4()
-    (sync,), (export,) = await submit(database, wanted("sync", 0)), await submit(database, wanted("export", 1))
+    (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
     assert await claim(database, sync, owner) is not None
     wakeups = await postpone(database, sync, owner, timedelta(seconds=60))
     assert wakeups is not None
-    assert woken(wakeups) == [export]
+    assert ids_of(wakeups) == [export]
     assert await claim(database, sync, owner) is not None, "its wake-up is for the export then"
     assert await finish(database, export, owner) == []
     assert await claim(database, sync, owner) is None
-    assert await stale(database) == []
+    assert await wake_overdue(database) == []
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second'")
-    assert await stale(database) == [sync]
-    assert await stale(database) == []
+    assert await wake_overdue(database) == [sync]
+    assert await wake_overdue(database) == []
     taken = await claim(database, sync, owner)
     assert taken is not None
     assert taken.attempts == 1
 
 
-async def test_where_an_equal_job_waits_a_postponed_one_waits_beside_it(database: Database) -> None:
-    """Neither is lost nor ends for that: the older one goes first when its time has come."""
+async def test_a_postponed_job_and_an_equal_pending_one_both_run(database: Database) -> None:
+    """Neither is lost or ended; the older one runs first when it is due."""
     owner = uuid.uuid4()
-    (first,) = await submit(database, wanted("sync", 0))
+    (first,) = await submit(database, job_of("sync", 0))
     assert await claim(database, first, owner) is not None
-    (second,) = await submit(database, wanted("sync", 0))
+    (second,) = await submit(database, job_of("sync", 0))
     wakeups = await postpone(database, first, owner, timedelta(0))
     assert wakeups is not None
-    assert woken(wakeups) == [first]
+    assert ids_of(wakeups) == [first]
     assert await states(database) == {"pending": 2}
     taken = await claim(database, second, owner)
     assert taken is not None
@@ -187,8 +187,8 @@ async def test_where_an_equal_job_waits_a_postponed_one_waits_beside_it(database
 
 
 async def test_only_the_owner_postpones(database: Database) -> None:
-    """A worker that lost its job does not take it from the one that has it now."""
-    (uid,) = await submit(database, wanted("sync", 0))
+    """A worker that lost its lease cannot postpone the job of the new owner."""
+    (uid,) = await submit(database, job_of("sync", 0))
     assert await claim(database, uid, uuid.uuid4()) is not None
     assert await postpone(database, uid, uuid.uuid4(), timedelta(0)) is None
     assert await states(database) == {"working": 1}
@@ -203,7 +203,7 @@ async def at_work(database: Database) -> dict[tuple[str, bool], int]:
 
 
 async def age(database: Database) -> None:
-    """As if everything had been asked for longer ago than a wake-up may take."""
+    """Move all submissions back by more than the time after which a wake-up is repeated."""
     async with database.connection() as connection:
         await connection.execute("update job set created_at = created_at - interval '10 minutes'")
         await connection.execute("update job_woken set woken_at = woken_at - interval '10 minutes'")

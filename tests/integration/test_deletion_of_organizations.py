@@ -1,4 +1,4 @@
-"""Deleting an organization that is at work: what runs in its name writes nothing more, and watchers hear of everything that goes."""
+"""Deletion of a busy organization: running jobs write nothing afterwards, and watchers get every deletion."""
 
 import asyncio
 import uuid
@@ -28,8 +28,8 @@ ACTOR = Actor("user:1", "admin", 1, "", "", "")
 SEVERAL = 2000
 
 
-class Forgotten:
-    """Notes who is forgotten."""
+class ForgottenSubjects:
+    """A record of the identities dropped from the cache."""
 
     def __init__(self) -> None:
         self.subjects: list[str] = []
@@ -40,7 +40,7 @@ class Forgotten:
 
 @pytest.fixture
 async def two(database: Database) -> int:
-    """A second organization."""
+    """Create a second organization."""
     async with database.connection() as connection:
         await connection.execute("insert into org (name) values ('Main Org.')")
         number: int = await connection.fetchval("insert into org (name) values ('Two') returning id")
@@ -48,17 +48,17 @@ async def two(database: Database) -> int:
 
 
 @pytest.fixture
-def forgotten() -> Forgotten:
-    return Forgotten()
+def forgotten() -> ForgottenSubjects:
+    return ForgottenSubjects()
 
 
 @pytest.fixture
-def organizations(database: Database, forgotten: Forgotten) -> Organizations:
+def organizations(database: Database, forgotten: ForgottenSubjects) -> Organizations:
     return Organizations(Rights(database, forgotten), QuotaRules())
 
 
 async def fill(database: Database, namespace: str, count: int) -> None:
-    """Dashboards of a repository."""
+    """Create dashboards of a repository."""
     writes = [
         resources.Write(DASHBOARD, f"d{number}", '{"title":"T"}', DASHBOARD.version, annotations={MANAGED_BY: "repo", MANAGER_ID: "r"})
         for number in range(count)
@@ -71,7 +71,7 @@ async def fill(database: Database, namespace: str, count: int) -> None:
 
 
 async def started_sync(database: Database, namespace: str) -> StoredResources:
-    """The objects as the job sees them that holds its lease."""
+    """Return the objects as a job with a lease accesses them."""
     wanted = NewJob("a", namespace, "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
@@ -83,7 +83,7 @@ async def started_sync(database: Database, namespace: str) -> StoredResources:
 
 
 async def changes(count: int, gate: asyncio.Event | None = None, reached: asyncio.Event | None = None) -> AsyncIterator[Change]:
-    """Another title for each dashboard; half-way it waits for ``gate``."""
+    """Yield another title for each dashboard; half-way, wait for ``gate``."""
     for number in range(count):
         if number == count // 2 and gate is not None and reached is not None:
             reached.set()
@@ -98,10 +98,10 @@ async def counted(database: Database, statement: str, *values: object) -> int:
         return int(await connection.fetchval(statement, *values))
 
 
-async def test_a_large_organization_goes_whole_and_alone(
-    database: Database, organizations: Organizations, forgotten: Forgotten, two: int
+async def test_a_large_organization_is_deleted_completely(
+    database: Database, organizations: Organizations, forgotten: ForgottenSubjects, two: int
 ) -> None:
-    """Every dashboard is in the feed as deleted, the other organization keeps its own, and who acted in it is forgotten."""
+    """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
     await fill(database, f"org-{two}", SEVERAL)
     await fill(database, "default", 3)
     await organizations.remove(ACTOR, two)
@@ -114,10 +114,10 @@ async def test_a_large_organization_goes_whole_and_alone(
         await organizations.remove(ACTOR, two)
 
 
-async def test_a_sync_that_is_under_way_writes_nothing_into_a_deleted_organization(
+async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
     database: Database, organizations: Organizations, two: int
 ) -> None:
-    """The deletion does not wait for a sync that has not come to write; what that hands over later is refused whole."""
+    """The deletion does not wait for a sync that has not begun to write, and its later write is refused as a whole."""
     namespace = f"org-{two}"
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)
@@ -132,8 +132,8 @@ async def test_a_sync_that_is_under_way_writes_nothing_into_a_deleted_organizati
     assert await counted(database, "select count(*) from job where namespace = $1", namespace) == 0
 
 
-async def test_whoever_comes_first_nothing_is_left(database: Database, organizations: Organizations, two: int) -> None:
-    """A sync and the deletion at once: the sync is written and then deleted, or refused."""
+async def test_a_concurrent_sync_leaves_nothing(database: Database, organizations: Organizations, two: int) -> None:
+    """The sync is written and then deleted, or refused."""
     namespace = f"org-{two}"
     await fill(database, namespace, SEVERAL)
     stored = await started_sync(database, namespace)

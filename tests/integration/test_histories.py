@@ -17,7 +17,7 @@ from dashwright.common.stores.histories import TrashPosition
 from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-AT_ONCE = timedelta(0)
+IMMEDIATELY = timedelta(0)
 
 
 AGE = """
@@ -37,7 +37,7 @@ select * from told where not exists (select from resource_history h where h.uid 
 
 
 async def save(database: Database, name: str, *titles: str, folder: str = "") -> uuid.UUID:
-    """Saves a dashboard with each title in turn; answers its uid."""
+    """Save a dashboard with each title in turn and return its uid."""
     async with database.transaction() as connection:
         for title in titles:
             annotations = {"grafana.app/message": f"to {title}"} | ({"grafana.app/folder": folder} if folder else {})
@@ -47,14 +47,14 @@ async def save(database: Database, name: str, *titles: str, folder: str = "") ->
         return (await resources.get(connection, DASHBOARD, "default", name)).uid
 
 
-async def throw_away(database: Database, name: str) -> None:
-    """Deletes a dashboard so that it can be had again."""
+async def delete_to_trash(database: Database, name: str) -> None:
+    """Delete a dashboard into the trash."""
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2", keep=True)
 
 
 async def restore(database: Database, name: str) -> None:
-    """Makes again what is in the trash, unless something else has its name by now."""
+    """Restore an object from the trash, unless another object has its name."""
     async with database.transaction() as connection:
         items = await histories.list_trash(connection, DASHBOARD, "default", name=name, limit=1)
         if not items or await resources.version(connection, DASHBOARD, "default", name) is not None:
@@ -66,8 +66,10 @@ async def restore(database: Database, name: str) -> None:
         await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
 
 
-async def clean(database: Database, *, keep: int = 2, changes_for: timedelta = AT_ONCE, trash_for: timedelta = timedelta(days=1)) -> None:
-    """A round of the cleaner, as far as it is about generations."""
+async def clean(
+    database: Database, *, keep: int = 2, changes_for: timedelta = IMMEDIATELY, trash_for: timedelta = timedelta(days=1)
+) -> None:
+    """Run the part of a housekeeping round that deletes generations."""
     async with database.transaction() as connection:
         await histories.trim(connection, (await changes.trim(connection, older_than=changes_for)).objects, keep=keep)
         await histories.empty_trash(connection, older_than=trash_for)
@@ -77,8 +79,8 @@ async def kept(connection: Connection, uid: uuid.UUID) -> list[int]:
     return [version.generation for version in await histories.versions(connection, uid, limit=100)]
 
 
-async def test_versions_come_newest_first_and_in_pages(database: Database) -> None:
-    """Each with who wrote it and why, but for the bodies."""
+async def test_versions_are_listed_newest_first_in_pages(database: Database) -> None:
+    """Each version has its author and message, but no body."""
     uid = await save(database, "a", "one", "two", "three")
     async with database.connection() as connection:
         first = await histories.versions(connection, uid, limit=2)
@@ -89,8 +91,8 @@ async def test_versions_come_newest_first_and_in_pages(database: Database) -> No
     assert first[0].resource_version == stored.resource_version
 
 
-async def test_a_version_is_the_object_as_it_was(database: Database) -> None:
-    """With its own annotations, the message, and the versions it had; an unknown generation is none."""
+async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
+    """A version has its own annotations, message and numbers; an unknown generation is not found."""
     uid = await save(database, "a", "one", folder="f")
     await save(database, "a", "two")
     async with database.connection() as connection:
@@ -109,8 +111,8 @@ async def test_a_version_is_the_object_as_it_was(database: Database) -> None:
     assert int(told["metadata"]["resourceVersion"]) < stored.resource_version
 
 
-async def test_a_layout_of_old_is_a_stub_with_the_title_of_then(database: Database) -> None:
-    """In a version that cannot show it, whatever the dashboard is called now."""
+async def test_an_old_layout_is_a_stub_with_its_former_title(database: Database) -> None:
+    """An API version that cannot represent a layout returns a stub with the title of that generation."""
     uid = await save(database, "a", "new")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "a")
@@ -120,11 +122,11 @@ async def test_a_layout_of_old_is_a_stub_with_the_title_of_then(database: Databa
     assert orjson.loads(then.encode("v1beta1"))["spec"] == {"title": "old", "schemaVersion": 9999}
 
 
-async def test_what_was_deleted_lies_in_the_trash(database: Database) -> None:
-    """By name, with when and by whom it was deleted, in pages; those of one name too."""
+async def test_deleted_objects_are_in_the_trash(database: Database) -> None:
+    """The trash is listed by name in pages, with time and author of the deletion, including several objects of one name."""
     for name in ("b", "a", "a"):
         await save(database, name, "T", folder="f" if name == "b" else "")
-        await throw_away(database, name)
+        await delete_to_trash(database, name)
     async with database.connection() as connection:
         first = await histories.list_trash(connection, DASHBOARD, "default", limit=2)
         rest = await histories.list_trash(connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2)
@@ -140,10 +142,10 @@ async def test_what_was_deleted_lies_in_the_trash(database: Database) -> None:
     assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
 
 
-async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) -> None:
-    """It is taken once, by its own name."""
+async def test_a_restored_object_leaves_the_trash(database: Database) -> None:
+    """A deleted object is restored once, by its own name."""
     uid = await save(database, "a", "one", "two")
-    await throw_away(database, "a")
+    await delete_to_trash(database, "a")
     async with database.transaction() as connection:
         assert await histories.restore(connection, DASHBOARD, "default", "b", str(uid)) is None
         taken = await histories.restore(connection, DASHBOARD, "default", "a", str(uid))
@@ -152,21 +154,21 @@ async def test_what_is_taken_back_is_in_the_trash_no_more(database: Database) ->
     assert (taken.uid, taken.generation) == (uid, 2)
 
 
-async def test_what_is_deleted_twice_lies_there_as_it_was_last(database: Database) -> None:
-    """Where somebody made it anew under its old uid without taking it back, as an import does."""
+async def test_an_object_deleted_twice_is_in_the_trash_once(database: Database) -> None:
+    """An object that was created again under its old uid, as by an import, is in the trash in its last state."""
     uid = await save(database, "a", "one")
-    await throw_away(database, "a")
+    await delete_to_trash(database, "a")
     async with database.transaction() as connection:
         write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
         await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=NOW)
-    await throw_away(database, "a")
+    await delete_to_trash(database, "a")
     async with database.connection() as connection:
         (item,) = await histories.list_trash(connection, DASHBOARD, "default", limit=9)
     assert (item.uid, item.generation, item.title) == (uid, 2, "two")
 
 
 async def test_the_newest_generations_are_kept(database: Database) -> None:
-    """Once the feed tells no more of the others; the current one always."""
+    """Older generations are deleted once the feed no longer contains them; the current one is always kept."""
     uid = await save(database, "a", "one", "two", "three", "four")
     await clean(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
@@ -177,8 +179,8 @@ async def test_the_newest_generations_are_kept(database: Database) -> None:
         assert (await resources.get(connection, DASHBOARD, "default", "a")).spec == '{"title":"four"}'
 
 
-async def test_what_the_feed_tells_of_is_kept(database: Database) -> None:
-    """A change still in the feed may need the generation it made, and the one before it."""
+async def test_generations_in_the_feed_are_kept(database: Database) -> None:
+    """A change in the feed may need the generation it created and the one before."""
     uid = await save(database, "a", "one", "two", "three")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
@@ -190,14 +192,14 @@ async def test_what_the_feed_tells_of_is_kept(database: Database) -> None:
     assert [row["generation"] for row in needed] == [3, 4, 5]
 
 
-async def test_versions_that_were_brought_in_end_no_earlier_one(database: Database) -> None:
-    """What was current is told of until the change that followed it has left the feed, whatever older versions came with that change."""
+async def test_imported_versions_do_not_delete_the_current_one(database: Database) -> None:
+    """A current generation is kept until the next change has left the feed, whatever older versions came with that change."""
     uid = await save(database, "a", "one")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
     await save(database, "a", "two")
     async with database.transaction() as connection:
-        # As if generations 2 and 3 had come with the fourth.
+        # Makes generations 2 and 3 part of the change that created the fourth.
         await connection.execute("update resource set generation = 4")
         await connection.execute("update resource_history set generation = 4 where generation = 2")
         await connection.execute("delete from change where type = 'MODIFIED' and generation = 4")
@@ -214,10 +216,10 @@ async def test_versions_that_were_brought_in_end_no_earlier_one(database: Databa
         assert await kept(connection, uid) == [4]
 
 
-async def test_the_history_of_what_is_gone_goes_with_the_feed(database: Database) -> None:
-    """As soon as neither the feed nor the trash tells of it."""
+async def test_the_history_of_a_deleted_object_is_deleted(database: Database) -> None:
+    """History is deleted once neither the feed nor the trash contains the object."""
     gone, trashed = await save(database, "gone", "one"), await save(database, "trashed", "one", "two", "three")
-    await throw_away(database, "trashed")
+    await delete_to_trash(database, "trashed")
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", ["gone"], actor="user:1")
     await clean(database, changes_for=timedelta(hours=1))
@@ -228,25 +230,25 @@ async def test_the_history_of_what_is_gone_goes_with_the_feed(database: Database
         assert (await kept(connection, gone), await kept(connection, trashed)) == ([], [3, 2])
 
 
-@pytest.mark.parametrize(("changes_for", "left"), [(AT_ONCE, []), (timedelta(hours=1), [1])], ids=["silent feed", "telling feed"])
-async def test_the_trash_is_emptied_in_time(database: Database, changes_for: timedelta, left: list[int]) -> None:
-    """What has lain there too long cannot be had again; its history goes, too, unless the feed still tells of it."""
+@pytest.mark.parametrize(("changes_for", "left"), [(IMMEDIATELY, []), (timedelta(hours=1), [1])], ids=["trimmed feed", "kept feed"])
+async def test_expired_trash_is_deleted(database: Database, changes_for: timedelta, left: list[int]) -> None:
+    """Expired objects cannot be restored, and their history is deleted unless the feed still contains it."""
     uid = await save(database, "a", "one")
-    await throw_away(database, "a")
+    await delete_to_trash(database, "a")
     await clean(database, changes_for=changes_for)
     async with database.connection() as connection:
         assert len(await histories.list_trash(connection, DASHBOARD, "default", limit=9)) == 1
-    await clean(database, changes_for=changes_for, trash_for=AT_ONCE)
+    await clean(database, changes_for=changes_for, trash_for=IMMEDIATELY)
     async with database.connection() as connection:
         assert await histories.list_trash(connection, DASHBOARD, "default", limit=9) == []
         assert await kept(connection, uid) == left
 
 
-async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> None:
-    """Versions, changes and trash, each for as long as the settings say."""
+async def test_housekeeping_follows_the_settings(database: Database) -> None:
+    """Versions, changes and trash are kept as long as the settings say."""
     uid = await save(database, "a", "one", "two", "three")
     await save(database, "b", "one")
-    await throw_away(database, "b")
+    await delete_to_trash(database, "b")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await connection.execute("update trash set deleted_at = now() - interval '2 days'")
@@ -258,10 +260,10 @@ async def test_a_round_of_the_cleaner_keeps_what_was_set(database: Database) -> 
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_nothing_that_is_told_of_is_ever_dropped(database: Database, seed: int) -> None:
-    """Whatever is saved, deleted, made again and cleaned up, in any order.
+async def test_no_referenced_body_is_deleted(database: Database, seed: int) -> None:
+    """After any sequence of saves, deletions, restores and housekeeping, every state in use has its body.
 
-    Every state that the feed tells of has its body, and so has every object, what is in the trash, and the newest versions of both.
+    These are the states in the feed, the current objects, the trash, and the newest versions of both.
     """
     chance, saved = random.Random(seed), 0
     for _ in range(60):
@@ -271,7 +273,7 @@ async def test_nothing_that_is_told_of_is_ever_dropped(database: Database, seed:
                 await save(database, name, f"title {saved}")
                 saved += 1
             case "throw away":
-                await throw_away(database, name)
+                await delete_to_trash(database, name)
             case "delete":
                 async with database.transaction() as connection:
                     await resources.delete(connection, DASHBOARD, "default", [name], actor="user:2")
@@ -282,6 +284,6 @@ async def test_nothing_that_is_told_of_is_ever_dropped(database: Database, seed:
                     await connection.execute(AGE, chance.random())
                 await clean(database, keep=2, changes_for=timedelta(hours=1))
             case "empty":
-                await clean(database, changes_for=timedelta(hours=1), trash_for=AT_ONCE)
+                await clean(database, changes_for=timedelta(hours=1), trash_for=IMMEDIATELY)
         async with database.connection() as connection:
             assert await connection.fetch(WITHOUT_BODY) == []

@@ -44,7 +44,7 @@ async def state(database: Database, uid: uuid.UUID) -> str:
 
 
 async def test_job_and_wakeup_are_recorded_together(database: Database) -> None:
-    """A submitted job is pending, and its wake-up stands in the outbox with the trace it belongs to."""
+    """A submitted job is pending, and its wake-up is in the outbox with its trace."""
     submitted = await submit(database, new("1"))
     (job,), (wakeup,) = submitted.jobs, submitted.wakeups
     assert (job.state, job.name) == ("pending", "r-sync-1")
@@ -55,7 +55,7 @@ async def test_job_and_wakeup_are_recorded_together(database: Database) -> None:
 
 
 async def test_an_equal_pending_job_is_that_job(database: Database) -> None:
-    """Asking again while an equal job is pending gives that job and no second wake-up; it is full if either is."""
+    """A submission equal to a pending job returns that job without a second wake-up; it is full if either is."""
     first = await submit(database, new("1", incremental=True))
     again = await submit(database, new("2", incremental=False))
     third = await submit(database, new("3", incremental=True))
@@ -64,15 +64,15 @@ async def test_an_equal_pending_job_is_that_job(database: Database) -> None:
     assert [*again.wakeups, *third.wakeups] == []
 
 
-async def test_a_batch_answers_in_its_order(database: Database) -> None:
-    """Each item of a batch has its job at its place; equal items have the same one."""
+async def test_a_batch_returns_jobs_in_its_order(database: Database) -> None:
+    """Each item of a batch has its job at the same index; equal items have the same job."""
     submitted = await submit(database, new("1", key="a", group="a"), new("2", key="b", group="b"), new("3", key="a", group="a"))
     assert submitted.jobs[0].uid == submitted.jobs[2].uid != submitted.jobs[1].uid
     assert len(submitted.wakeups) == 2
 
 
-async def test_concurrent_submissions_of_equal_jobs_make_one(database: Database) -> None:
-    """However many ask at once, there is one pending job."""
+async def test_concurrent_submissions_of_equal_jobs_create_one(database: Database) -> None:
+    """Any number of concurrent equal submissions creates one pending job."""
     answers = await asyncio.gather(*(submit(database, new(str(number))) for number in range(8)))
     assert len({answer.jobs[0].uid for answer in answers}) == 1
     assert sum(len(answer.wakeups) for answer in answers) == 1
@@ -85,8 +85,8 @@ async def test_one_of_many_claims_wins(database: Database) -> None:
     assert sum(job is not None for job in claims) == 1
 
 
-async def test_while_one_works_a_new_one_waits_and_is_woken(database: Database) -> None:
-    """A job asked for while its lane is busy is queued, cannot be claimed, and is woken by the end of the other."""
+async def test_a_job_waits_for_its_concurrency_group(database: Database) -> None:
+    """A job submitted while its group is busy is pending, cannot be claimed, and is woken by the end of the other."""
     owner = uuid.uuid4()
     first = (await submit(database, new("1"))).jobs[0].uid
     assert await claim(database, first, owner) is not None
@@ -101,7 +101,7 @@ async def test_while_one_works_a_new_one_waits_and_is_woken(database: Database) 
 
 
 async def test_only_the_owner_writes(database: Database) -> None:
-    """Progress, renewal and end by anybody but the owner of the lease are refused and change nothing."""
+    """Progress, renewal and end by another worker than the owner of the lease are refused and change nothing."""
     owner, stranger = uuid.uuid4(), uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner)
@@ -117,8 +117,8 @@ async def test_only_the_owner_writes(database: Database) -> None:
     assert await state(database, uid) == "success"
 
 
-async def test_a_renewed_lease_is_no_change(database: Database) -> None:
-    """Renewing makes no event and no version; claiming and finishing do."""
+async def test_a_renewed_lease_records_no_change(database: Database) -> None:
+    """Renewal creates no change and no version; claiming and finishing do."""
     owner = uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner)
@@ -129,8 +129,8 @@ async def test_a_renewed_lease_is_no_change(database: Database) -> None:
     assert before == 2
 
 
-async def test_a_lapsed_job_is_taken_up_again(database: Database) -> None:
-    """A job whose lease lapsed is pending again with a wake-up, and its former owner can write nothing."""
+async def test_an_expired_job_is_pending_again(database: Database) -> None:
+    """A job with an expired lease is pending again with a wake-up, and its former owner can write nothing."""
     owner = uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner, timedelta(0))
@@ -146,8 +146,8 @@ async def test_a_lapsed_job_is_taken_up_again(database: Database) -> None:
     assert again.attempts == 2
 
 
-async def test_a_lease_renewed_meanwhile_is_left_alone(database: Database) -> None:
-    """The rescuer takes nothing from a worker that renewed between its look and its hand."""
+async def test_a_lease_renewed_before_the_rescue_is_kept(database: Database) -> None:
+    """The rescue takes no job from a worker that renewed its lease after the rescue found it expired."""
     owner = uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner, timedelta(0))
@@ -160,8 +160,8 @@ async def test_a_lease_renewed_meanwhile_is_left_alone(database: Database) -> No
     assert await state(database, uid) == "working"
 
 
-async def test_a_job_handed_back_costs_no_attempt(database: Database) -> None:
-    """A worker that stops leaves its job pending, woken, and with the attempts it had."""
+async def test_a_returned_job_costs_no_attempt(database: Database) -> None:
+    """A stopping worker leaves its job pending, woken, and with the attempts it had."""
     owner = uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner)
@@ -172,8 +172,8 @@ async def test_a_job_handed_back_costs_no_attempt(database: Database) -> None:
     assert again.attempts == 1
 
 
-async def test_a_cancelled_job_ends_and_frees_its_lane(database: Database) -> None:
-    """Cancelling ends a job at work as error, takes its lease, and wakes who waits; cancelling an ended job drops it."""
+async def test_a_cancelled_job_ends_and_frees_its_group(database: Database) -> None:
+    """Cancelling a working job ends it with an error, clears its lease and wakes the next; cancelling an ended job deletes it."""
     owner = uuid.uuid4()
     uid = (await submit(database, new("1"))).jobs[0].uid
     await claim(database, uid, owner)
@@ -190,8 +190,8 @@ async def test_a_cancelled_job_ends_and_frees_its_lane(database: Database) -> No
             await jobs.get(connection, JOB, "default", "r-sync-1")
 
 
-async def test_a_job_that_waits_too_long_is_woken_again_now_and_then(database: Database) -> None:
-    """A pending job is woken again when it has waited too long, and not before it has waited as long once more."""
+async def test_a_job_that_waits_too_long_is_woken_periodically(database: Database) -> None:
+    """A pending job is woken again after the waiting time, and again after the same time."""
     hour = timedelta(hours=1)
     await submit(database, new("1"))
     async with database.connection() as connection:
@@ -204,9 +204,9 @@ async def test_a_job_that_waits_too_long_is_woken_again_now_and_then(database: D
 
 
 async def test_history_keeps_the_newest(database: Database) -> None:
-    """Trimming drops finished jobs beyond the number kept for each repository, oldest first, and no job that has not ended.
+    """Trimming deletes the oldest ended jobs beyond the number kept for each repository.
 
-    Jobs of another action are counted apart: many ``pr`` jobs drop no sync.
+    Jobs of different actions are counted separately, so that many ``pr`` jobs delete no sync.
     """
     uids = []
     for action, number in [("pr", 0), ("sync", 1), ("sync", 2), ("sync", 3), ("sync", 4)]:
@@ -222,8 +222,8 @@ async def test_history_keeps_the_newest(database: Database) -> None:
     assert [uids[0], *uids[3:], waiting] == [job.uid for job in left]
 
 
-async def test_a_message_is_remembered_once(database: Database) -> None:
-    """Of two deliveries of one message id the first is recorded; other submitters may use the same id."""
+async def test_a_message_id_is_recorded_once(database: Database) -> None:
+    """The first of two deliveries of a message id is recorded; other submitters may use the same id."""
     uid = (await submit(database, new("1"))).jobs[0].uid
     async with database.connection() as connection:
         assert await accepted.record(connection, "default", "user:1", "m", b"h", [uid])

@@ -1,4 +1,4 @@
-"""Jobs taken up, run, ended and rescued: the worker's consumer and chores over a real database and the in-memory broker."""
+"""Jobs claimed, run, ended and rescued: the worker's consumer and chores over a real database and the in-memory broker."""
 
 import asyncio
 import uuid
@@ -34,8 +34,8 @@ Work = Callable[[StoredJob, Execution], Awaitable[JobStatus]]
 LEASE = timedelta(seconds=30)
 
 
-class Scripted:
-    """A runner that does what a test tells it."""
+class ScriptedRunner:
+    """A runner that calls a function of the test."""
 
     def __init__(self, work: Work) -> None:
         self.work = work
@@ -44,10 +44,10 @@ class Scripted:
         return await self.work(job, execution)
 
 
-class Floor:
-    """A consumer with its relay, and ways to submit jobs and wait for their end."""
+class WorkerUnderTest:
+    """A consumer with its relay, and methods to submit jobs and wait for their end."""
 
-    def __init__(self, database: Database, broker: MemoryBroker, runner: Scripted, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, database: Database, broker: MemoryBroker, runner: ScriptedRunner, *, lease: timedelta = LEASE) -> None:
         self.database = database
         self.broker = broker
         self.runner = runner
@@ -68,7 +68,7 @@ class Floor:
             return (await jobs.get_many(connection, [uid]))[0]
 
     async def until(self, uid: uuid.UUID, *states: str) -> StoredJob:
-        """The job once it is in one of the states, told by the feed of changes."""
+        """Return the job once the change feed shows it in one of the states."""
         heard = asyncio.Event()
         async with asyncio.timeout(20), self.database.listen("change", lambda _: heard.set(), heard.set):
             while True:
@@ -91,13 +91,13 @@ async def succeed(_job: StoredJob, execution: Execution) -> JobStatus:
     return execution.ended(JobProgress())
 
 
-async def test_a_job_is_taken_up_run_and_ended(database: Database, broker: MemoryBroker) -> None:
-    """A submitted job begins, runs and ends as its runner says, and its wake-up leaves the outbox."""
-    floor = Floor(database, broker, Scripted(succeed))
-    await floor.consumer.start()
-    job = await floor.until(await floor.submit("a"), "success", "error")
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
+async def test_a_job_is_claimed_run_and_ended(database: Database, broker: MemoryBroker) -> None:
+    """A submitted job starts, runs and ends with its runner's status, and its wake-up leaves the outbox."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    await worker.consumer.start()
+    job = await worker.until(await worker.submit("a"), "success", "error")
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
     status = orjson.loads(job.status)
     assert (status["state"], status["message"]) == ("success", "completed successfully")
     assert 0 < status["started"] <= status["finished"]
@@ -105,37 +105,37 @@ async def test_a_job_is_taken_up_run_and_ended(database: Database, broker: Memor
         assert await outbox.depth(connection) == 0
 
 
-async def test_an_error_of_the_work_is_the_jobs_end(database: Database, broker: MemoryBroker) -> None:
-    """An error of the tree ends the job with its text; anything else with a trace id and no detail."""
+async def test_an_error_of_the_runner_ends_the_job(database: Database, broker: MemoryBroker) -> None:
+    """A product error ends the job with its text; any other error with a trace id and no detail."""
 
     async def fail(job: StoredJob, _execution: Execution) -> JobStatus:
-        if job.name == "told":
+        if job.name == "expected":
             raise Forbidden("the folder is not yours")
         raise RuntimeError("a secret detail")
 
-    floor = Floor(database, broker, Scripted(fail))
-    await floor.consumer.start()
-    told = await floor.until(await floor.submit("told", group="1"), "error")
-    untold = await floor.until(await floor.submit("untold", group="2"), "error")
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
-    assert orjson.loads(told.status)["errors"] == ["the folder is not yours"]
-    assert "trace id" in orjson.loads(untold.status)["message"]
-    assert "secret detail" not in untold.status
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(fail))
+    await worker.consumer.start()
+    expected = await worker.until(await worker.submit("expected", group="1"), "error")
+    internal = await worker.until(await worker.submit("internal", group="2"), "error")
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
+    assert orjson.loads(expected.status)["errors"] == ["the folder is not yours"]
+    assert "trace id" in orjson.loads(internal.status)["message"]
+    assert "secret detail" not in internal.status
 
 
-async def test_an_action_nobody_runs_ends_as_error(database: Database, broker: MemoryBroker) -> None:
-    """A job whose action this worker does not know says so."""
-    floor = Floor(database, broker, Scripted(succeed))
-    await floor.consumer.start()
-    job = await floor.until(await floor.submit("a", action="export"), "error")
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
+async def test_an_unknown_action_ends_as_an_error(database: Database, broker: MemoryBroker) -> None:
+    """A job whose action this worker does not know ends with an error that says so."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    await worker.consumer.start()
+    job = await worker.until(await worker.submit("a", action="export"), "error")
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
     assert "export" in orjson.loads(job.status)["message"]
 
 
-async def test_jobs_of_one_lane_run_one_after_the_other(database: Database, broker: MemoryBroker) -> None:
-    """While one is at work the others wait; whichever wake-up comes first, the oldest is taken up first."""
+async def test_jobs_of_a_concurrency_group_run_in_sequence(database: Database, broker: MemoryBroker) -> None:
+    """While one job is working the others wait; whichever wake-up comes first, the oldest job is claimed first."""
     at_work = 0
     order: list[str] = []
 
@@ -149,18 +149,18 @@ async def test_jobs_of_one_lane_run_one_after_the_other(database: Database, brok
         at_work -= 1
         return execution.ended(JobProgress())
 
-    floor = Floor(database, broker, Scripted(work))
-    await floor.consumer.start()
-    uids = [await floor.submit(name) for name in "abcd"]
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(work))
+    await worker.consumer.start()
+    uids = [await worker.submit(name) for name in "abcd"]
     for uid in uids:
-        await floor.until(uid, "success")
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
+        await worker.until(uid, "success")
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
     assert order == list("abcd")
 
 
-async def test_a_cancelled_job_stops_and_writes_nothing_more(database: Database, broker: MemoryBroker) -> None:
-    """Cancelling a job at work ends it; its worker notices by the lease, stops, and does not overwrite the end."""
+async def test_a_cancelled_job_stops(database: Database, broker: MemoryBroker) -> None:
+    """Cancelling a working job ends it; its worker notices by the lost lease, stops, and does not overwrite the status."""
     begun, stopped = asyncio.Event(), asyncio.Event()
 
     async def work(_job: StoredJob, _execution: Execution) -> JobStatus:
@@ -171,22 +171,22 @@ async def test_a_cancelled_job_stops_and_writes_nothing_more(database: Database,
             stopped.set()
         raise AssertionError
 
-    floor = Floor(database, broker, Scripted(work), lease=timedelta(seconds=0.3))
-    await floor.consumer.start()
-    uid = await floor.submit("a")
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(work), lease=timedelta(seconds=0.3))
+    await worker.consumer.start()
+    uid = await worker.submit("a")
     await begun.wait()
     async with database.transaction() as connection:
         await jobs.cancel(connection, JOB, "default", "a", now=1)
     async with asyncio.timeout(10):
         await stopped.wait()
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
-    job = await floor.find(uid)
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
+    job = await worker.find(uid)
     assert orjson.loads(job.status)["message"] == "job was cancelled"
 
 
-async def test_a_stopping_worker_hands_its_job_back(database: Database, broker: MemoryBroker) -> None:
-    """What is still at work when the grace period ends is pending again at once, and another worker takes it up."""
+async def test_a_stopping_worker_returns_its_job(database: Database, broker: MemoryBroker) -> None:
+    """A job still working at the end of the grace period is pending again immediately, and another worker claims it."""
     begun = asyncio.Event()
 
     async def hang(_job: StoredJob, _execution: Execution) -> JobStatus:
@@ -194,7 +194,7 @@ async def test_a_stopping_worker_hands_its_job_back(database: Database, broker: 
         await asyncio.Event().wait()
         raise AssertionError
 
-    first = Floor(database, broker, Scripted(hang))
+    first = WorkerUnderTest(database, broker, ScriptedRunner(hang))
     await first.consumer.start()
     uid = await first.submit("a")
     await begun.wait()
@@ -202,7 +202,7 @@ async def test_a_stopping_worker_hands_its_job_back(database: Database, broker: 
     await first.relay.stop()
     handed_back = await first.find(uid)
     assert (handed_back.state, handed_back.attempts) == ("pending", 0)
-    second = Floor(database, broker, Scripted(succeed))
+    second = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await second.consumer.start()
     job = await second.until(uid, "success")
     await second.consumer.stop(drain=5)
@@ -210,38 +210,36 @@ async def test_a_stopping_worker_hands_its_job_back(database: Database, broker: 
     assert job.attempts == 1
 
 
-async def test_a_lapsed_job_is_rescued_until_it_is_given_up(database: Database, broker: MemoryBroker) -> None:
-    """A job whose worker is gone is pending again, with its attempts counted; after the last it ends as error with the reason."""
-    floor = Floor(database, broker, Scripted(succeed))
-    rescuer = Rescuer(database, floor.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
-    uid = await floor.submit("a")
+async def test_an_expired_job_is_rescued_up_to_its_attempts(database: Database, broker: MemoryBroker) -> None:
+    """A job whose worker is gone is pending again with its attempts counted; after the last it ends with an error."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    uid = await worker.submit("a")
     for state in ("pending", "error"):
         async with database.transaction() as connection:
             claimed = await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working","started":5}')
         assert claimed is not None
         await rescuer.rescue()
-        assert (await floor.find(uid)).state == state
-    await floor.relay.stop()
-    status = orjson.loads((await floor.find(uid)).status)
+        assert (await worker.find(uid)).state == state
+    await worker.relay.stop()
+    status = orjson.loads((await worker.find(uid)).status)
     assert status["message"].startswith("Job failed due to lease expiry")
     assert status["started"] == 5
 
 
-async def lapse(floor: Floor, name: str) -> uuid.UUID:
-    """A job whose worker is gone."""
-    uid = await floor.submit(name, group=name)
-    async with floor.database.transaction() as connection:
+async def lapse(worker: WorkerUnderTest, name: str) -> uuid.UUID:
+    """Submit and claim a job, and expire its lease."""
+    uid = await worker.submit(name, group=name)
+    async with worker.database.transaction() as connection:
         assert await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     return uid
 
 
-async def test_a_job_that_cannot_be_rescued_does_not_hold_up_the_others(
-    database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The round goes on behind it; only what was rescued is counted and told."""
-    floor = Floor(database, broker, Scripted(succeed))
-    rescuer = Rescuer(database, floor.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
-    stuck, free = await lapse(floor, "stuck"), await lapse(floor, "free")
+async def test_a_failed_rescue_does_not_stop_the_others(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The round continues with the next job; only rescued jobs are counted and logged."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    stuck, free = await lapse(worker, "stuck"), await lapse(worker, "free")
     original = jobs.requeue_lapsed
 
     async def take_up_again(connection: Connection, job: StoredJob) -> Sequence[outbox.Wakeup]:
@@ -253,17 +251,17 @@ async def test_a_job_that_cannot_be_rescued_does_not_hold_up_the_others(
     before = metrics.jobs_taken_up_again._value.get()
     with structlog.testing.capture_logs() as logs:
         await rescuer.rescue()
-    await floor.relay.stop()
-    assert [(await floor.find(uid)).state for uid in (stuck, free)] == ["working", "pending"]
+    await worker.relay.stop()
+    assert [(await worker.find(uid)).state for uid in (stuck, free)] == ["working", "pending"]
     assert [(line["event"], line["job"]) for line in logs if "job" in line] == [("job_not_rescued", "stuck"), ("job_rescued", "free")]
     assert metrics.jobs_taken_up_again._value.get() - before == 1
 
 
-async def test_a_lease_renewed_meanwhile_is_no_rescue(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its worker was only slow: nothing is changed, counted or told."""
-    floor = Floor(database, broker, Scripted(succeed))
-    rescuer = Rescuer(database, floor.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
-    uid = await lapse(floor, "slow")
+async def test_a_lease_renewed_before_the_rescue_is_kept(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow worker that renews its lease keeps its job: nothing is changed, counted or logged."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    uid = await lapse(worker, "slow")
     original = jobs.lapsed
 
     async def lapsed(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
@@ -275,16 +273,16 @@ async def test_a_lease_renewed_meanwhile_is_no_rescue(database: Database, broker
     before = metrics.jobs_taken_up_again._value.get()
     with structlog.testing.capture_logs() as logs:
         await rescuer.rescue()
-    await floor.relay.stop()
-    assert (await floor.find(uid)).state == "working"
+    await worker.relay.stop()
+    assert (await worker.find(uid)).state == "working"
     assert [line for line in logs if line["event"] == "job_rescued"] == []
     assert metrics.jobs_taken_up_again._value.get() == before
 
 
-async def test_where_an_equal_job_waits_the_lapsed_one_ends(database: Database, broker: MemoryBroker) -> None:
-    """Two equal jobs never wait: the one whose worker was lost ends, and the one that waits does the work."""
-    floor = Floor(database, broker, Scripted(succeed))
-    rescuer = Rescuer(database, floor.relay, Clock(), attempts=5, stale=timedelta(minutes=5))
+async def test_an_expired_job_ends_if_an_equal_one_is_pending(database: Database, broker: MemoryBroker) -> None:
+    """Two equal jobs are never pending: the expired one ends, and the pending one does the work."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    rescuer = Rescuer(database, worker.relay, Clock(), attempts=5, stale=timedelta(minutes=5))
 
     async def submit(name: str) -> uuid.UUID:
         wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "same", "r", "work.sync")
@@ -296,52 +294,54 @@ async def test_where_an_equal_job_waits_the_lapsed_one_ends(database: Database, 
         await jobs.claim(connection, lost, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     waiting = await submit("waiting")
     await rescuer.rescue()
-    await floor.relay.stop()
-    assert [(await floor.find(uid)).state for uid in (lost, waiting)] == ["error", "pending"]
+    await worker.relay.stop()
+    assert [(await worker.find(uid)).state for uid in (lost, waiting)] == ["error", "pending"]
 
 
 @pytest.mark.parametrize("key", ["work.sync", "evaluate"])
 async def test_a_dead_wakeup_ends_its_job(database: Database, broker: MemoryBroker, key: str) -> None:
-    """A dead wake-up ends its pending job with the reason, whether it was of a job on a repository or of an evaluation."""
-    floor = Floor(database, broker, Scripted(succeed))
-    dead_letters = DeadLetters(database, broker, floor.relay, SIGNER, Clock())
+    """A dead wake-up ends its pending job with the reason, for jobs on repositories and for evaluations."""
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
+    dead_letters = DeadLetters(database, broker, worker.relay, SIGNER, Clock())
     await dead_letters.start()
-    uid = await floor.submit("a")
+    uid = await worker.submit("a")
     body = orjson.dumps({"uid": str(uid)})
     signature = SIGNER.sign(Purpose.WAKE_UP, [key], body)
     message = Message(body=body, headers={"dashwright-reason": "delivered too often", SIGNATURE: signature})
     await broker.publish(broker.topology.dead, key, message)
-    job = await floor.until(uid, "error")
+    job = await worker.until(uid, "error")
     await dead_letters.stop(drain=5)
-    await floor.relay.stop()
+    await worker.relay.stop()
     assert "delivered too often" in orjson.loads(job.status)["message"]
 
 
 async def test_a_forged_wakeup_changes_no_job(database: Database, broker: MemoryBroker) -> None:
-    """Neither as a dead one, nor by the queue of workers that run other jobs: signature and row decide."""
-    runner = Scripted(succeed)
-    floor = Floor(database, broker, runner)
-    worker = JobConsumer(database, broker, floor.relay, {"other": runner}, Clock(), queue=broker.topology.evaluate, slots=1, lease=LEASE)
-    dead_letters = DeadLetters(database, broker, floor.relay, SIGNER, Clock())
-    uid = await floor.submit("a")
+    """A forged wake-up has no effect, as a dead one or in a queue of other jobs: signature and row are checked."""
+    runner = ScriptedRunner(succeed)
+    worker = WorkerUnderTest(database, broker, runner)
+    evaluator = JobConsumer(
+        database, broker, worker.relay, {"other": runner}, Clock(), queue=broker.topology.evaluate, slots=1, lease=LEASE
+    )
+    dead_letters = DeadLetters(database, broker, worker.relay, SIGNER, Clock())
+    uid = await worker.submit("a")
     body = orjson.dumps({"uid": str(uid)})
-    stranger = Signer("another key").sign(Purpose.WAKE_UP, ["work.sync"], body)
+    forged = Signer("another key").sign(Purpose.WAKE_UP, ["work.sync"], body)
     handled = []
-    for headers in ({}, {SIGNATURE: stranger}, {SIGNATURE: SIGNER.sign(Purpose.RESPONSE, ["work.sync"], body)}):
+    for headers in ({}, {SIGNATURE: forged}, {SIGNATURE: SIGNER.sign(Purpose.RESPONSE, ["work.sync"], body)}):
         message = Message(body=body, headers={"dashwright-reason": "forged", **headers})
         delivery = Delivery(message=message, exchange=broker.topology.dead, routing_key="work.sync", redelivered=False, attempt=1)
         handled.append(await dead_letters.handle(delivery))
     by_evaluate = Delivery(message=Message(body=body), exchange=broker.topology.jobs, routing_key=EVALUATE, redelivered=False, attempt=1)
-    handled.append(await worker.handle(by_evaluate))
+    handled.append(await evaluator.handle(by_evaluate))
     assert handled == [Ack()] * 4
     async with database.connection() as connection:
         (job,) = await jobs.get_many(connection, [uid])
     assert (job.state, job.attempts) == ("pending", 0)
-    await floor.relay.stop()
+    await worker.relay.stop()
 
 
-async def test_the_repository_shows_what_becomes_of_its_sync(database: Database, broker: MemoryBroker) -> None:
-    """Claimed, handed back, taken up again, cancelled: the repository's sync status follows each step of its job."""
+async def test_the_repositorys_status_follows_its_sync(database: Database, broker: MemoryBroker) -> None:
+    """The sync status of a repository follows its job: claimed, returned, claimed again, cancelled."""
     begun = asyncio.Event()
 
     async def hang(_job: StoredJob, _execution: Execution) -> JobStatus:
@@ -359,24 +359,24 @@ async def test_the_repository_shows_what_becomes_of_its_sync(database: Database,
     async with database.transaction() as connection:
         write = resources.Write(REPOSITORY, "r", spec, "v0alpha1")
         await resources.create(await resources.lock(connection), "default", write, actor="user:1", now=Clock().now(), status="{}")
-    floor = Floor(database, broker, Scripted(hang))
-    await floor.consumer.start()
-    uid = await floor.submit("a")
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(hang))
+    await worker.consumer.start()
+    uid = await worker.submit("a")
     await begun.wait()
     assert await shown() == ("working", str(uid))
-    await floor.consumer.stop(drain=0.05)
-    await floor.relay.stop()
+    await worker.consumer.stop(drain=0.05)
+    await worker.relay.stop()
     assert await shown() == ("pending", str(uid))
     async with database.transaction() as connection:
         claimed = await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     assert claimed is not None
-    await Rescuer(database, floor.relay, Clock(), attempts=1, stale=timedelta(minutes=5)).rescue()
+    await Rescuer(database, worker.relay, Clock(), attempts=1, stale=timedelta(minutes=5)).rescue()
     assert await shown() == ("error", str(uid))
-    await floor.relay.stop()
+    await worker.relay.stop()
 
 
-async def test_a_job_that_comes_too_often_waits_and_is_done_later(database: Database, broker: MemoryBroker) -> None:
-    """It is pending again and says why, which costs no attempt, and ends well when its time has come."""
+async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBroker) -> None:
+    """A throttled job is pending again with the reason, costs no attempt, and succeeds later."""
     refused = asyncio.Event()
 
     async def work(job: StoredJob, execution: Execution) -> JobStatus:
@@ -385,17 +385,17 @@ async def test_a_job_that_comes_too_often_waits_and_is_done_later(database: Data
             raise TooManyRequests("the host wants a rest", retry_after=90)
         return execution.ended(JobProgress())
 
-    floor = Floor(database, broker, Scripted(work))
-    await floor.consumer.start()
-    uid = await floor.submit("a")
+    worker = WorkerUnderTest(database, broker, ScriptedRunner(work))
+    await worker.consumer.start()
+    uid = await worker.submit("a")
     await refused.wait()
-    job = await floor.until(uid, "pending")
+    job = await worker.until(uid, "pending")
     assert orjson.loads(job.status) == {"state": "pending", "message": "waits: the host wants a rest"}
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
-    rescuer = Rescuer(database, floor.relay, Clock(), attempts=1, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), attempts=1, stale=timedelta(minutes=5))
     await rescuer.rescue()
-    job = await floor.until(uid, "success", "error")
-    await floor.consumer.stop(drain=5)
-    await floor.relay.stop()
+    job = await worker.until(uid, "success", "error")
+    await worker.consumer.stop(drain=5)
+    await worker.relay.stop()
     assert (job.state, job.attempts) == ("success", 1)

@@ -1,4 +1,4 @@
-"""The limit of dashboards at both doors that make them, the resource API and syncs, over one database."""
+"""The limit of dashboards at both entry points that create them, the resource API and syncs, over one database."""
 
 import asyncio
 import uuid
@@ -46,14 +46,14 @@ ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 @pytest.fixture
 async def limited(database: Database) -> Database:
-    """Organizations 1 and 2; the namespace of 1 may have three dashboards."""
+    """Create organizations 1 and 2, and limit the namespace of 1 to three dashboards."""
     async with database.transaction() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
         await quotas.put(connection, org_id=1, target="dashboard", limit=3)
     return database
 
 
-def door(database: Database, rules: QuotaRules = NONE) -> Writer:
+def writer_of(database: Database, rules: QuotaRules = NONE) -> Writer:
     broker, clock = MemoryBroker(), Clock()
     rpc = RpcClient(broker, SIGNER)
     edits = Edits(database, RepositoryClient(database, broker, rpc, RepositoryHealthClient(broker, rpc, clock)), clock)
@@ -71,13 +71,13 @@ async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespac
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
-    await door(database, rules).create(DesiredObject(kind, name, kind.version, spec), admin_of(namespace))
+    await writer_of(database, rules).create(DesiredObject(kind, name, kind.version, spec), admin_of(namespace))
 
 
 async def sync(
     database: Database, writes: Sequence[str] = (), removals: Sequence[str] = (), *, rules: QuotaRules = NONE, kind: Kind = DASHBOARD
 ) -> None:
-    """A sync of the repository ``r`` that holds its lease."""
+    """Run a sync of the repository ``r`` that holds its lease."""
     name = uuid.uuid4().hex
     wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
     owner = uuid.uuid4()
@@ -112,7 +112,7 @@ async def stored(database: Database, namespace: str = "default") -> set[str]:
 
 
 async def test_the_api_stops_at_the_limit(limited: Database) -> None:
-    """The object beyond it is refused with limit and use, and leaves nothing; a place that becomes free can be taken."""
+    """An object beyond the limit is refused with limit and use, and leaves no row; a freed place can be used."""
     for name in ("a", "b", "c"):
         await create(limited, name)
     with pytest.raises(QuotaReached) as caught:
@@ -127,14 +127,14 @@ async def test_the_api_stops_at_the_limit(limited: Database) -> None:
         assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
     with pytest.raises(AlreadyExists):
         await create(limited, "a")
-    await door(limited).delete(DASHBOARD, "default", "a", admin_of("default"))
+    await writer_of(limited).delete(DASHBOARD, "default", "a", admin_of("default"))
     await create(limited, "d")
     assert await stored(limited) == {"b", "c", "d"}
 
 
 @pytest.mark.parametrize(("limit", "made"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
-async def test_limits_mean_what_they_say(limited: Database, limit: int, made: int) -> None:
-    """-1 is none, 0 nothing, and any other as many; by a default of the settings as well, and for everybody together."""
+async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> None:
+    """-1 means unlimited, 0 none, and any other number as many; the same holds for defaults and global limits."""
     async with limited.transaction() as connection:
         await quotas.put(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
@@ -151,7 +151,7 @@ async def test_limits_mean_what_they_say(limited: Database, limit: int, made: in
 
 
 async def test_only_dashboards_of_the_organization_count(limited: Database) -> None:
-    """Folders, repositories and other organizations' dashboards take no place; quotas that are off limit nothing."""
+    """Folders, repositories and dashboards of other organizations take no place; disabled quotas limit nothing."""
     for number in range(5):
         await create(limited, f"f{number}", FOLDER)
         await create(limited, f"d{number}", namespace="org-2")
@@ -164,8 +164,8 @@ async def test_only_dashboards_of_the_organization_count(limited: Database) -> N
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.storage is Storage.RESOURCES], ids=lambda kind: kind.plural)
-async def test_every_kind_that_is_counted_is_guarded(limited: Database, kind: Kind) -> None:
-    """Where nothing may be had, whatever the quotas count of the resource store cannot be made, by no door."""
+async def test_every_counted_kind_is_limited(limited: Database, kind: Kind) -> None:
+    """With a limit of 0, no entry point creates an object of a counted kind."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
     async with limited.connection() as connection:
         before = [quota.used for quota in await quotas.of_org(connection, NONE, 1) or ()]
@@ -178,7 +178,7 @@ async def test_every_kind_that_is_counted_is_guarded(limited: Database, kind: Ki
 
 
 async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None:
-    """It is refused whole, removals too, and the error says how many there may be, are, and would come and go."""
+    """The whole sync is refused, including removals; the error has the limit, the use, and what would be added and removed."""
     await create(limited, "own")
     await sync(limited, ["a"])
     said = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
@@ -188,14 +188,14 @@ async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None
 
 
 async def test_a_sync_may_replace_at_the_limit(limited: Database) -> None:
-    """What it removes makes room for what it adds; updates take no place."""
+    """Removals make room for additions, and updates take no place."""
     await sync(limited, ["a", "b", "c"])
     await sync(limited, ["c", "d", "e"], ["a", "b"])
     assert await stored(limited) == {"c", "d", "e"}
 
 
-async def test_who_adds_nothing_is_not_refused_above_the_limit(limited: Database) -> None:
-    """A limit that was lowered takes nothing away: updates and removals go on, additions do not."""
+async def test_updates_above_a_lowered_limit_succeed(limited: Database) -> None:
+    """After the limit is lowered below the use, updates and removals succeed, and additions are refused."""
     await sync(limited, ["a", "b", "c"])
     async with limited.transaction() as connection:
         await quotas.put(connection, org_id=1, target="dashboard", limit=1)
@@ -207,8 +207,8 @@ async def test_who_adds_nothing_is_not_refused_above_the_limit(limited: Database
     assert await stored(limited) == {"a", "b"}
 
 
-async def test_both_doors_at_once_never_overshoot(limited: Database, database_url: str) -> None:
-    """Creates through the API and syncs race for the last places, over two processes' pools: all are taken, none twice."""
+async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Database, database_url: str) -> None:
+    """Creates through the API and syncs compete for the last places through two pools: each place is used exactly once."""
     async with limited.transaction() as connection:
         await quotas.put(connection, org_id=1, target="dashboard", limit=10)
     other = await Database.open(database_url, application_name="other", max_size=5)
@@ -231,8 +231,8 @@ async def test_both_doors_at_once_never_overshoot(limited: Database, database_ur
     assert sum(made) == len(await stored(limited)) == 10
 
 
-async def test_a_limit_of_dashboards_waits_for_who_is_making_them(limited: Database) -> None:
-    """It is set when no creator is at work, so that none goes on by the old one."""
+async def test_setting_the_limit_waits_for_running_creators(limited: Database) -> None:
+    """The limit changes while no creator is running, so that none continues with the old limit."""
     async with limited.transaction() as connection:
         await resources.lock(connection)
         setting = asyncio.create_task(_lower(limited))
@@ -249,8 +249,8 @@ async def _lower(database: Database) -> None:
         await quotas.put(connection, org_id=1, target="dashboard", limit=0)
 
 
-async def test_dashboards_can_be_reserved_as_well(limited: Database) -> None:
-    """Who makes many by another way, under the lock of objects, claims them as anything else."""
+async def test_dashboards_can_be_reserved(limited: Database) -> None:
+    """Code that creates many objects under the lock of objects reserves places like for any other target."""
     async with limited.transaction() as connection:
         await resources.lock(connection)
         await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", new=3))
@@ -259,15 +259,15 @@ async def test_dashboards_can_be_reserved_as_well(limited: Database) -> None:
 
 
 @pytest.mark.parametrize(("created", "removed"), [(2, 0), (3, 1), (1, 0), (2, 1), (0, 0)])
-async def test_what_a_sync_would_be_refused_for_is_told_beforehand(limited: Database, created: int, removed: int) -> None:
-    """In the same words, or not at all where it is not refused; the sync comes after the answer."""
+async def test_the_refusal_of_a_sync_is_predicted(limited: Database, created: int, removed: int) -> None:
+    """The prediction is the message of the later refusal, or empty if the sync succeeds."""
     for name in ("x", "y"):
         await sync(limited, [name])
     wanted = StoredResources(limited, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
-    told = await wanted.quota_refusal("default", created=created, removed=removed)
+    predicted = await wanted.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
         await sync(limited, [f"n{number}" for number in range(created)], ["x"] * removed)
     except QuotaReached as error:
         refused = error.message
-    assert told == refused
+    assert predicted == refused

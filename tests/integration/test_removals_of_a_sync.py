@@ -1,4 +1,4 @@
-"""What a sync removes, over a real database: only what the repository still owns."""
+"""Removals of a sync over a real database: only objects that the repository still manages are deleted."""
 
 import uuid
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 
 @pytest.fixture
 async def stored(database: Database) -> StoredResources:
-    """As the job of repository ``r`` sees it that holds its lease."""
+    """Return the objects as a job of repository ``r`` with a lease accesses them."""
     wanted = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
@@ -51,8 +51,8 @@ async def left(database: Database) -> set[str]:
         return set(await resources.owners(connection, DASHBOARD, "default", ["ours", "theirs"]))
 
 
-async def test_what_changed_hands_since_the_plan_is_not_removed(database: Database, stored: StoredResources) -> None:
-    """Somebody else's object stays, and so does all the rest: the next sync plans by what is true then."""
+async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, stored: StoredResources) -> None:
+    """The sync changes nothing, since the plan is outdated; the next sync plans with the new owner."""
     await make(database, "ours", "r")
     await make(database, "theirs", "other")
     with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
@@ -60,15 +60,15 @@ async def test_what_changed_hands_since_the_plan_is_not_removed(database: Databa
     assert await left(database) == {"ours", "theirs"}
 
 
-async def test_what_has_gone_meanwhile_is_no_conflict(database: Database, stored: StoredResources) -> None:
-    """Removed by somebody else is removed all the same."""
+async def test_an_object_deleted_since_the_plan_is_no_conflict(database: Database, stored: StoredResources) -> None:
+    """The removal of an object that another client deleted succeeds."""
     await make(database, "ours", "r")
     await stored.apply("default", removals("ours", "gone"), Snapshot())
     assert await left(database) == set()
 
 
-async def test_a_folder_that_others_use_is_let_go(database: Database, stored: StoredResources) -> None:
-    """With those it lies in: what somebody else has in it would be found nowhere. A folder that holds nothing else goes."""
+async def test_a_folder_with_foreign_objects_is_released(database: Database, stored: StoredResources) -> None:
+    """The folder and those above it are kept, since foreign objects are in them; other removed folders are deleted."""
     ours = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
     written = [
         resources.Write(

@@ -45,7 +45,7 @@ async def feed(connection: Connection) -> list[tuple[str, str, int]]:
 
 
 async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> None:
-    """What is created is answered with name, uid, versions, creator and the spec's own text."""
+    """A created object has its name, uid, versions, creator and the exact text of its spec."""
     async with database.transaction() as connection:
         write = dashboard("a", folder="f")
         written = await resources.create(await resources.lock(connection), "default", write, actor="user:7", now=NOW)
@@ -60,7 +60,7 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
 
 
 async def test_a_taken_name_is_refused(database: Database) -> None:
-    """A second create of a name is AlreadyExists, and the first object stays as it was."""
+    """A second create of a name raises AlreadyExists, and the first object does not change."""
     async with database.transaction() as connection:
         await resources.create(await resources.lock(connection), "default", dashboard("a"), actor="user:1", now=NOW)
     with pytest.raises(AlreadyExists, match=r'dashboards\.dashboard\.grafana\.app "a" already exists'):
@@ -69,8 +69,8 @@ async def test_a_taken_name_is_refused(database: Database) -> None:
     assert (await read(database, "a"))["spec"] == {"title": "T"}
 
 
-async def test_of_two_concurrent_creates_one_succeeds(database: Database) -> None:
-    """Two creates of one name at once: one object, one AlreadyExists."""
+async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> None:
+    """Two concurrent creates of one name give one object and one AlreadyExists."""
 
     async def create(title: str) -> str:
         try:
@@ -83,8 +83,8 @@ async def test_of_two_concurrent_creates_one_succeeds(database: Database) -> Non
     assert sorted(await asyncio.gather(create("one"), create("two"))) == ["made", "refused"]
 
 
-async def test_a_write_that_changes_nothing_is_none(database: Database) -> None:
-    """The same object again makes no version, no generation, no history and no change."""
+async def test_an_unchanged_write_has_no_effect(database: Database) -> None:
+    """Writing an equal object creates no version, no generation, no history and no change."""
     await put(database, dashboard("a"))
     before = await read(database, "a")
     assert await put(database, dashboard("a"), actor="user:2") == 0
@@ -95,7 +95,7 @@ async def test_a_write_that_changes_nothing_is_none(database: Database) -> None:
 
 
 async def test_generation_grows_with_spec_and_folder_only(database: Database) -> None:
-    """A new spec or folder is a new generation with its author; a new label or annotation is a new version of the same one."""
+    """A new spec or folder is a new generation with its author; a new label or annotation is a new version only."""
     await put(database, dashboard("a"))
     await put(database, dashboard("a", team="x"), actor="user:2")
     found = (await read(database, "a"))["metadata"]
@@ -113,14 +113,14 @@ async def test_generation_grows_with_spec_and_folder_only(database: Database) ->
     assert history[0]["spec"] == '{"title":"T"}'
 
 
-async def test_what_the_server_says_of_an_object_cannot_be_sent(database: Database) -> None:
-    """createdBy and updatedBy in a write are not taken over."""
+async def test_server_fields_cannot_be_written(database: Database) -> None:
+    """Values for createdBy and updatedBy in a write are ignored."""
     await put(database, dashboard("a", createdBy="user:99", updatedBy="user:99"))
     assert (await read(database, "a"))["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1"}
 
 
-async def test_a_deleted_object_is_gone_and_told(database: Database) -> None:
-    """Deletion removes the object, leaves its history, and is the newest change of the feed."""
+async def test_a_deletion_is_recorded(database: Database) -> None:
+    """Deletion removes the object, keeps its history, and is the newest change of the feed."""
     await put(database, dashboard("a"), dashboard("b"))
     async with database.transaction() as connection:
         assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"], actor="user:1") == ["a"]
@@ -131,8 +131,8 @@ async def test_a_deleted_object_is_gone_and_told(database: Database) -> None:
         assert await connection.fetchval("select count(*) from resource_history") == 2
 
 
-async def test_status_makes_a_change_but_no_generation(database: Database) -> None:
-    """A status write is an event with a new version; generation and history stay. The same status again is nothing."""
+async def test_a_status_write_is_a_change_without_generation(database: Database) -> None:
+    """A status write is a change with a new version and no new generation; the same status again has no effect."""
     spec = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
 
     def succeed(status: RepositoryStatus, stored: resources.StoredObject) -> None:
@@ -151,8 +151,8 @@ async def test_status_makes_a_change_but_no_generation(database: Database) -> No
     assert orjson.loads(stored.status)["observedGeneration"] == 1
 
 
-async def test_namespaces_and_kinds_are_apart(database: Database) -> None:
-    """The same name in another namespace or kind is another object."""
+async def test_names_are_unique_within_namespace_and_kind(database: Database) -> None:
+    """Objects of different namespaces or kinds may have equal names."""
     await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
     async with database.transaction() as connection:
         await resources.create(await resources.lock(connection), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
@@ -161,8 +161,8 @@ async def test_namespaces_and_kinds_are_apart(database: Database) -> None:
     assert (await read(database, "a"))["spec"] == {"title": "T"}
 
 
-async def test_versions_become_visible_in_their_order(database: Database) -> None:
-    """Whoever has read the feed up to a version finds nothing new below it later, however many write at once."""
+async def test_versions_become_visible_in_order(database: Database) -> None:
+    """A reader of the feed up to a version never finds a lower new version later, however many writers run concurrently."""
     seen: list[int] = []
     done = asyncio.Event()
 
@@ -192,7 +192,7 @@ async def test_versions_become_visible_in_their_order(database: Database) -> Non
 
 
 async def test_a_number_is_exact_in_every_client(database: Database) -> None:
-    """Made once, of at most 53 bits, and told in a label of dashboards and folders, which nobody else can set."""
+    """The numeric id has at most 53 bits and is in a label of dashboards and folders, which clients cannot set."""
     numbers = set()
     for title in ("one", "two"):
         write = replace(dashboard("a", title), labels={"team": "x", "grafana.app/deprecatedInternalID": "4"})
@@ -207,8 +207,8 @@ async def test_a_number_is_exact_in_every_client(database: Database) -> None:
     assert len(numbers) == 1
 
 
-async def test_a_change_says_what_was_before(database: Database) -> None:
-    """An update both states, a deletion the last one and the version it had, a new object only what it is."""
+async def test_a_change_includes_the_previous_state(database: Database) -> None:
+    """An update has both states, a deletion the last one with its version, and a new object only its own."""
     await put(database, replace(dashboard("a", "old", folder="f"), labels={"n": "1"}))
     await put(database, replace(dashboard("a", "new"), labels={"n": "2"}))
     async with database.transaction() as connection:
@@ -225,8 +225,8 @@ async def test_a_change_says_what_was_before(database: Database) -> None:
     assert (made["resource_version"], changed["resource_version"]) == (changed["old_resource_version"], gone["old_resource_version"])
 
 
-async def test_history_knows_where_a_generation_began(database: Database) -> None:
-    """The version of the write that made it; what changes no generation leaves that alone."""
+async def test_history_has_the_first_version_of_a_generation(database: Database) -> None:
+    """It is the version of the write that created the generation; writes without a new generation do not change it."""
     await put(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
     first = (await read(database, "a"))["metadata"]["resourceVersion"]
     await put(database, dashboard("a", "old", team="x"))
@@ -237,8 +237,8 @@ async def test_history_knows_where_a_generation_began(database: Database) -> Non
     assert [tuple(row) for row in rows] == [(int(first), True), (int(second), False)]
 
 
-async def test_a_sync_of_many_is_fed_as_fast_after_a_single_change(database: Database) -> None:
-    """The plan of the feed is kept: one that suits a single row would pair each of thousands with each, for minutes."""
+async def test_a_large_sync_is_fast_after_a_single_change(database: Database) -> None:
+    """The query plan of the feed is cached: a plan for a single row would join thousands of rows with each other for minutes."""
     many = [dashboard(f"d{number}") for number in range(8000)]
     await put(database, *many)
     async with database.transaction() as connection:
@@ -249,8 +249,8 @@ async def test_a_sync_of_many_is_fed_as_fast_after_a_single_change(database: Dat
         assert await connection.fetchval("select count(*) from change where status = 'all'") == len(many)
 
 
-async def test_the_feed_remembers_what_it_dropped(database: Database) -> None:
-    """After trimming, a list names a position not below the dropped changes, so a watch from there misses nothing."""
+async def test_trimming_raises_the_horizon(database: Database) -> None:
+    """After trimming, a list returns a version that is not below the deleted changes, so that a watch from it misses nothing."""
     await put(database, dashboard("a"), dashboard("b"))
     async with database.transaction() as connection:
         newest = await connection.fetchval("select max(resource_version) from change")
@@ -260,8 +260,8 @@ async def test_the_feed_remembers_what_it_dropped(database: Database) -> None:
         assert newest == await changes.head(connection, changes.StreamName.OBJECTS)
 
 
-async def test_an_empty_store_is_not_at_version_0(database: Database) -> None:
-    """Version 0 stands for any; each half of the feed has its own position."""
+async def test_an_empty_store_has_a_version_above_0(database: Database) -> None:
+    """Version 0 means any version; each change stream has its own position."""
     async with database.connection() as connection:
         assert {await changes.head(connection, stream_name) for stream_name in changes.StreamName} == {1}
     await put(database, dashboard("a"))
@@ -270,8 +270,8 @@ async def test_an_empty_store_is_not_at_version_0(database: Database) -> None:
         assert await changes.head(connection, changes.StreamName.JOBS) == 1
 
 
-async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> None:
-    """The last state of what was deleted, where it is asked for; with its namespace it goes for good."""
+async def test_a_deleted_object_is_in_the_trash(database: Database) -> None:
+    """The last state of a deleted object is in the trash if requested, and is deleted with its namespace."""
     async with database.transaction() as connection:
         for name in ("a", "b"):
             await resources.create(await resources.lock(connection), "default", dashboard(name, "T"), actor="user:1", now=NOW)
@@ -283,8 +283,8 @@ async def test_what_is_kept_can_be_found_in_the_trash(database: Database) -> Non
         assert await connection.fetchval("select count(*) from trash") == 0
 
 
-async def test_a_deletion_that_waits_is_a_generation_with_the_same_body(database: Database) -> None:
-    """It knows the generation before; an unknown object is not found."""
+async def test_a_pending_deletion_is_a_generation_with_the_same_body(database: Database) -> None:
+    """It has the previous generation's body; an unknown object is not found."""
     async with database.transaction() as connection:
         await resources.create(await resources.lock(connection), "default", dashboard("a", "T"), actor="user:1", now=NOW)
         marked = await resources.mark_deleted(connection, DASHBOARD, "default", "a", actor="user:2", now=NOW)

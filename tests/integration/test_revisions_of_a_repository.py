@@ -1,4 +1,4 @@
-"""What a store remembers of the commits that were synced, and where one is held."""
+"""Synced commits of a repository in the store, and the commit that it is held at."""
 
 import uuid
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ async def uid(database: Database) -> uuid.UUID:
     return await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
-async def stored(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
-    """Commits that are stored one after the other; an empty one is not stored whole."""
+async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
+    """Store commits in sequence; an empty one stands for a sync that did not store everything."""
     for commit in commits:
         edition = (await repositories.stored_commit(connection, uid, generation=1)).edition
         assert await repositories.note_commit(connection, uid, commit, generation=1, edition=edition)
@@ -48,18 +48,20 @@ async def stored(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
         ("abcb_", "-cba", "b"),
     ],
 )
-async def test_where_a_rollback_goes(database: Database, uid: uuid.UUID, commits: str, known: str, before: str | None) -> None:
-    """To what was stored before what is stored now (capital), past what was gone back from (after a hyphen); ``_`` is not stored whole."""
+async def test_a_rollback_goes_to_the_commit_stored_before(
+    database: Database, uid: uuid.UUID, commits: str, known: str, before: str | None
+) -> None:
+    """Letters are stored commits, the current one in upper case; commits after a hyphen were rolled back, ``_`` is incomplete."""
     async with database.connection() as connection:
-        await stored(connection, uid, *(commit.strip("_") for commit in commits))
+        await store_commits(connection, uid, *(commit.strip("_") for commit in commits))
         found = await revisions.list_all(connection, uid)
     shown = "".join(("-" if item.withdrawn else "") + (item.ref.upper() if item.current else item.ref) for item in found)
     target = revisions.previous(found)
     assert (shown, target.ref if target else None) == (known, before)
 
 
-async def test_so_many_are_kept(database: Database, uid: uuid.UUID) -> None:
-    """The newest, with when and by which job they came; they go with the repository, and so does the hold."""
+async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -> None:
+    """The newest commits are kept with time and job; commits and hold are deleted with the repository."""
     job = uuid.uuid4()
     async with database.connection() as connection:
         for number in range(revisions.MOST_KEPT + 3):
@@ -77,8 +79,8 @@ async def test_so_many_are_kept(database: Database, uid: uuid.UUID) -> None:
         assert list(await revisions.list_all(connection, uid)) == []
 
 
-async def test_a_hold_is_that_of_one_generation(database: Database, uid: uuid.UUID) -> None:
-    """A changed spec ends it, the newest one counts, and it can be let go."""
+async def test_a_hold_belongs_to_one_generation(database: Database, uid: uuid.UUID) -> None:
+    """A changed spec ends the hold, a newer hold replaces it, and it can be released."""
     async with database.connection() as connection:
         for head in ("a", "b"):
             await revisions.hold_at(connection, uid, head, generation=3)
@@ -98,8 +100,8 @@ async def test_a_hold_is_that_of_one_generation(database: Database, uid: uuid.UU
         (["user:1", jobs.WEBHOOK + "1"], "user:1"),
     ],
 )
-async def test_a_sync_that_somebody_asks_for_is_theirs(database: Database, uid: uuid.UUID, askers: Sequence[str], expected: str) -> None:
-    """Though one that nobody asked for waits already, or comes while it waits: only the latter is held back."""
+async def test_a_requested_sync_belongs_to_its_user(database: Database, uid: uuid.UUID, askers: Sequence[str], expected: str) -> None:
+    """Even if an automatic sync is pending before or comes later: only the automatic one respects a hold."""
     async with database.transaction() as connection:
         for asker in askers:
             await jobs.submit(connection, JOB, [sync(uid)], submitted_by={"uid": asker}, headers={})
@@ -107,7 +109,7 @@ async def test_a_sync_that_somebody_asks_for_is_theirs(database: Database, uid: 
 
 
 async def test_a_rollback_is_a_job_of_its_own(database: Database, uid: uuid.UUID) -> None:
-    """It neither becomes a sync that waits nor another rollback; the same one twice is one."""
+    """It equals neither a pending sync nor another rollback; the same rollback twice is one job."""
     async with database.transaction() as connection:
         for ref in (None, "a", "b", "a"):
             submitted = await jobs.submit(connection, JOB, [sync(uid, ref)], submitted_by={"uid": "user:1"}, headers={})

@@ -1,4 +1,4 @@
-"""Several writers of what one repository manages: each plans by what the one before it left, or not at all."""
+"""Concurrent writers of one repository's objects: each builds on the state that the one before left, or writes nothing."""
 
 import asyncio
 import random
@@ -62,7 +62,7 @@ async def written(text: str) -> AsyncIterator[Change]:
 
 
 async def count_up(database: Database, repository: Repository, times: int, pauses: random.Random) -> None:
-    """Writes one more than what is there, however often somebody else is faster."""
+    """Increase the stored number, repeating each attempt that another writer overtook."""
     done = 0
     while done < times:
         before = await edition(database, repository)
@@ -78,16 +78,16 @@ async def count_up(database: Database, repository: Repository, times: int, pause
 
 
 @pytest.mark.parametrize("seed", range(3))
-async def test_no_writer_undoes_another(database: Database, repository: Repository, seed: int) -> None:
-    """Of two that read, think and write in turns as they come, every write builds on the one before it."""
+async def test_no_write_is_lost(database: Database, repository: Repository, seed: int) -> None:
+    """Two writers read, wait and write in any order, and every write builds on the one before."""
     pauses = random.Random(seed)
     await asyncio.gather(*(count_up(database, repository, 8, pauses) for _ in range(2)))
     assert await edition(database, repository) == 16
     assert await title(StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
 
 
-class Busy(Tree):
-    """A folder that somebody else changes, and stores, while it is listed: so many times."""
+class ChangingTree(Tree):
+    """A folder that another writer changes and stores while it is listed, a given number of times."""
 
     def __init__(self, database: Database, repository: Repository, times: int) -> None:
         super().__init__({})
@@ -106,8 +106,8 @@ class Busy(Tree):
         return found
 
 
-class Grown(Tree):
-    """A commit that has some files more than the one before it, too many to be listed."""
+class GrownCommit(Tree):
+    """A commit with several more files than the one before, too many to be listed."""
 
     commit = "c2"
 
@@ -123,7 +123,7 @@ class Grown(Tree):
 
 
 class NoCommits:
-    """Those of a repository that has none."""
+    """The commits of a repository without any."""
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         raise NotFound(commit)
@@ -133,7 +133,7 @@ class NoCommits:
 
 
 async def run(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
-    """A sync of the repository, as a worker runs it."""
+    """Run a sync of the repository like a worker."""
     wanted = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
     async with database.transaction() as connection:
@@ -170,32 +170,32 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
     return ended.state, ended.message
 
 
-async def test_a_sync_that_was_overtaken_begins_anew(database: Database, repository: Repository) -> None:
-    """With the files as they are then: what somebody else stored meanwhile stays where the files say the same."""
-    checkout = Busy(database, repository, 4)
+async def test_an_overtaken_sync_starts_again(database: Database, repository: Repository) -> None:
+    """It reads the files again, and keeps what the other writer stored where the files agree."""
+    checkout = ChangingTree(database, repository, 4)
     assert await run(database, checkout) == (State.SUCCESS, "completed successfully")
     stored = StoredResources(database, Clock(), QuotaRules(), repository=repository, edition=0)
     assert [(item.path, item.title) for item in await stored.managed("default", "r")] == [("counter.json", "0")]
 
 
-async def test_a_sync_that_is_always_overtaken_ends(database: Database, repository: Repository) -> None:
-    """And says why, instead of going on for ever; what somebody else stored is there."""
+async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:
+    """It ends with the reason instead of repeating forever, and keeps what the other writer stored."""
     with pytest.raises(Conflict, match="written 5 times while this sync was at work"):
-        await run(database, Busy(database, repository, 100))
+        await run(database, ChangingTree(database, repository, 100))
     assert await edition(database, repository) == 5
 
 
 @pytest.mark.parametrize(
     ("growth", "outcome"), [(1, StoredCommit(2, "c2", 1000)), (2, StoredCommit(1, "c1", 999))], ids=["the-last", "one-more"]
 )
-async def test_a_difference_may_not_lead_beyond_the_bound(
+async def test_a_difference_beyond_the_bound_is_refused(
     database: Database, repository: Repository, growth: int, outcome: StoredCommit
 ) -> None:
-    """Of 1000 files and directories; where there would be more, everything is listed, and that says what is too much."""
+    """If a difference leads to more than 1000 files and directories, everything is listed, and the error names the excess."""
     uid = uuid.UUID(repository.uid)
     async with database.connection() as connection:
         await repositories.note_commit(connection, uid, "c1", generation=1, edition=0, entries=999)
     with pytest.raises(TooLarge) if outcome.commit == "c1" else nullcontext():
-        await run(database, Grown(growth))
+        await run(database, GrownCommit(growth))
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=1) == outcome
