@@ -108,15 +108,15 @@ async def replace(connection: Connection, kind: Kind, namespace: str, guarded: P
 
     Call it under the lock of objects.
     """
-    columns = (
-        [rule.user_id for rule in wanted],
-        [rule.team_id for rule in wanted],
-        [None if rule.role is None else rule.role.value for rule in wanted],
-        [int(rule.level) for rule in wanted],
-    )
+    columns = {
+        "user_ids": [rule.user_id for rule in wanted],
+        "team_ids": [rule.team_id for rule in wanted],
+        "roles": [None if rule.role is None else rule.role.value for rule in wanted],
+        "levels": [int(rule.level) for rule in wanted],
+    }
     await connection.execute(_sql.put_list, guarded.uid, namespace, kind.plural, guarded.name)
-    await connection.execute(_sql.retire, guarded.uid, *columns)
-    await connection.execute(_sql.insert, guarded.uid, *columns)
+    await connection.execute(*_sql.bind("retire", uid=guarded.uid, **columns))
+    await connection.execute(*_sql.bind("insert", uid=guarded.uid, **columns))
     await connection.execute(_sql.note_change, namespace, guarded.name, guarded.uid)
     await connection.execute(_sql.notify_change)
 

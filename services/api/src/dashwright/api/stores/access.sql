@@ -58,15 +58,15 @@ on conflict (uid) do update set updated = now()
 -- name: retire
 -- Deletes rules that are not requested, or not with this level.
 delete from access_rule r
-where uid = $1 and not exists (
-    select from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
+where uid = :uid and not exists (
+    select from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) wanted(user_id, team_id, role, permission)
     where (r.user_id, r.team_id, r.role, r.permission)
         is not distinct from (nullif(wanted.user_id, 0), nullif(wanted.team_id, 0), wanted.role, wanted.permission))
 
 -- name: insert
 insert into access_rule (uid, user_id, team_id, role, permission)
-select $1, nullif(user_id, 0), nullif(team_id, 0), role, permission
-from unnest($2::bigint[], $3::bigint[], $4::text[], $5::smallint[]) wanted(user_id, team_id, role, permission)
+select :uid, nullif(user_id, 0), nullif(team_id, 0), role, permission
+from unnest(:user_ids::bigint[], :team_ids::bigint[], :roles::text[], :levels::smallint[]) wanted(user_id, team_id, role, permission)
 on conflict do nothing
 
 -- name: note_change

@@ -71,28 +71,38 @@ class AnnotationContent:
 
 async def find(connection: Connection, wanted: AnnotationQuery, *, limit: int) -> Sequence[Annotation]:
     """Return matching annotations, the newest first."""
-    rows = await connection.fetch(
-        _sql.find,
-        wanted.org_id,
-        wanted.of_organization,
-        *scope_parameters(wanted.dashboards),
-        wanted.id,
-        *(wanted.span or (None, None)),
-        wanted.user_id,
-        wanted.dashboard,
-        wanted.dashboard_number,
-        wanted.panel_id,
-        list(wanted.tags) or None,
-        wanted.any_tag,
-        limit,
+    from_time, to_time = wanted.span or (None, None)
+    query = _sql.bind(
+        "find",
+        org_id=wanted.org_id,
+        of_organization=wanted.of_organization,
+        **scope_parameters(wanted.dashboards),
+        id=wanted.id,
+        from_time=from_time,
+        to_time=to_time,
+        user_id=wanted.user_id,
+        dashboard=wanted.dashboard,
+        dashboard_number=wanted.dashboard_number,
+        panel_id=wanted.panel_id,
+        tags=list(wanted.tags) or None,
+        any_tag=wanted.any_tag,
+        limit=limit,
     )
+    rows = await connection.fetch(*query)
     return [Annotation(**row) for row in rows]
 
 
 async def tags(connection: Connection, wanted: AnnotationQuery, containing: str, *, limit: int) -> Sequence[tuple[str, int]]:
     """Return the tags that contain a text, sorted, each with its number of readable annotations."""
-    place = (wanted.org_id, wanted.of_organization, *scope_parameters(wanted.dashboards))
-    return [(row["tag"], row["count"]) for row in await connection.fetch(_sql.tags, *place, containing, limit)]
+    query = _sql.bind(
+        "tags",
+        org_id=wanted.org_id,
+        of_organization=wanted.of_organization,
+        **scope_parameters(wanted.dashboards),
+        containing=containing,
+        limit=limit,
+    )
+    return [(row["tag"], row["count"]) for row in await connection.fetch(*query)]
 
 
 async def insert(
@@ -103,16 +113,37 @@ async def insert(
     Without times it is placed at ``now``; start and end may be given in either order.
     """
     times = [time for time in (content.time, content.time_end) if time is not None] or [now]
-    values = (min(times), max(times), content.text, list(content.tags or ()), content.data, now)
-    number: int | None = await connection.fetchval(_sql.insert, org_id, on, panel_id, user_id, *values)
+    query = _sql.bind(
+        "insert",
+        org_id=org_id,
+        dashboard=on,
+        panel_id=panel_id,
+        user_id=user_id,
+        time=min(times),
+        time_end=max(times),
+        text=content.text,
+        tags=list(content.tags or ()),
+        data=content.data,
+        now=now,
+    )
+    number: int | None = await connection.fetchval(*query)
     return number
 
 
 async def change(connection: Connection, org_id: int, number: int, content: AnnotationContent, *, now: int) -> bool:
     """Update an annotation and return whether it exists."""
-    tags = None if content.tags is None else list(content.tags)
-    values = (content.time, content.time_end, content.text, tags, content.data, now)
-    return await connection.fetchval(_sql.change, org_id, number, *values) is not None
+    query = _sql.bind(
+        "change",
+        org_id=org_id,
+        id=number,
+        time=content.time,
+        time_end=content.time_end,
+        text=content.text,
+        tags=None if content.tags is None else list(content.tags),
+        data=content.data,
+        now=now,
+    )
+    return await connection.fetchval(*query) is not None
 
 
 async def delete(connection: Connection, org_id: int, number: int) -> bool:

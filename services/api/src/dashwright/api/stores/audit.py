@@ -123,8 +123,20 @@ async def query(connection: Connection, wanted: EventFilter, *, before: int | No
 
     Pages neither repeat nor skip events that existed when the first page was read.
     """
-    parts = (wanted.org_id, wanted.since, wanted.until, wanted.actor, wanted.action, wanted.object, wanted.outcome, wanted.request_id)
-    rows = await connection.fetch(_sql.query, *parts, before, limit + 1)
+    parameters = _sql.bind(
+        "query",
+        org_id=wanted.org_id,
+        since=wanted.since,
+        until=wanted.until,
+        actor=wanted.actor,
+        action=wanted.action,
+        object=wanted.object,
+        outcome=wanted.outcome,
+        request_id=wanted.request_id,
+        before=before,
+        limit=limit + 1,  # One more shows whether there is a next page.
+    )
+    rows = await connection.fetch(*parameters)
     events = [_recorded(row) for row in rows[:limit]]
     return EventPage(events, events[-1].id if len(rows) > limit else None)
 

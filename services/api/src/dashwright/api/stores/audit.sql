@@ -3,20 +3,20 @@ insert into audit_event (org_id, actor, login, action, object, outcome, status, 
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 
 -- name: query
--- The newest first, below the number $9. Nulls ask for everything.
+-- The newest events below a number. A filter that is null is not applied.
 select id, at, org_id, actor, login, action, object, outcome, status, address, request_id, trace_id, details
 from audit_event
-where ($1::bigint is null or org_id = $1)
-  and ($2::timestamptz is null or at >= $2)
-  and ($3::timestamptz is null or at < $3)
-  and ($4::text is null or actor = $4)
-  and ($5::text is null or action = $5)
-  and ($6::text is null or object = $6)
-  and ($7::text is null or outcome = $7)
-  and ($8::text is null or request_id = $8)
-  and ($9::bigint is null or id < $9)
+where (:org_id::bigint is null or org_id = :org_id)
+  and (:since::timestamptz is null or at >= :since)
+  and (:until::timestamptz is null or at < :until)
+  and (:actor::text is null or actor = :actor)
+  and (:action::text is null or action = :action)
+  and (:object::text is null or object = :object)
+  and (:outcome::text is null or outcome = :outcome)
+  and (:request_id::text is null or request_id = :request_id)
+  and (:before::bigint is null or id < :before)
 order by id desc
-limit $10
+limit :limit
 
 -- name: open_retention
 -- Allows deletes in this transaction; without it a trigger refuses them: see 0004_quotas_audit.sql.

@@ -71,8 +71,17 @@ async def tokens(connection: Connection, org_id: int, account_id: int) -> Sequen
 
 async def insert_token(connection: Connection, org_id: int, account_id: int, token: TokenRecord) -> int | None:
     """Insert a token and return its number, or None if its name is taken in the organization."""
-    values = (token.name, token.hashed, token.role.value, token.expires, account_id, token.created_by)
-    return cast("int | None", await connection.fetchval(_sql.insert_token, org_id, *values))
+    query = _sql.bind(
+        "insert_token",
+        org_id=org_id,
+        name=token.name,
+        hashed=token.hashed,
+        role=token.role.value,
+        expires=token.expires,
+        account_id=account_id,
+        created_by=token.created_by,
+    )
+    return cast("int | None", await connection.fetchval(*query))
 
 
 async def delete_token(connection: Connection, org_id: int, account_id: int, token_id: int) -> str | None:

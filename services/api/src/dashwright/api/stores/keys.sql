@@ -20,9 +20,9 @@ order by name collate "C", id;
 -- name: insert_token
 -- Returns no row if the name is taken in the organization. Waits for a concurrent insert of the same name.
 insert into api_key (org_id, name, key, role, expires, service_account_id, created_by)
-values ($1, $2, $3, $4, $5, $6, $7)
+values (:org_id, :name, :hashed, :role, :expires, :account_id, :created_by)
 on conflict (org_id, name) do nothing
-returning id;
+returning id
 
 -- name: delete_token
 -- Returns the name of the deleted token; no row if the account has no such token.

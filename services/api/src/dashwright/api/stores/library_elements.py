@@ -84,30 +84,29 @@ class ConnectedDashboard:
 
 async def search(connection: Connection, wanted: ElementQuery, *, limit: int, offset: int) -> ElementMatches:
     """Return a page of matching library panels, by name."""
-    rows = await connection.fetch(
-        _sql.search,
-        namespace_of(wanted.org_id),
-        *scope_parameters(wanted.scope),
-        wanted.containing,
-        wanted.name,
-        list(wanted.uids) or None,
-        list(wanted.types) or None,
-        list(wanted.folders) or None,
-        list(wanted.but),
-        wanted.descending,
-        limit,
-        offset,
-        list(wanted.folder_numbers) or None,
+    query = _sql.bind(
+        "search",
+        namespace=namespace_of(wanted.org_id),
+        **scope_parameters(wanted.scope),
+        containing=wanted.containing,
+        name=wanted.name,
+        uids=list(wanted.uids) or None,
+        types=list(wanted.types) or None,
+        folders=list(wanted.folders) or None,
+        folder_numbers=list(wanted.folder_numbers) or None,
+        but=list(wanted.but),
+        descending=wanted.descending,
+        limit=limit,
+        offset=offset,
     )
+    rows = await connection.fetch(*query)
     return ElementMatches([_element(row) for row in rows if row["name"] is not None], rows[0]["total"])
 
 
 async def connections(connection: Connection, org_id: int, uid: str, dashboards: Scope) -> Sequence[ConnectedDashboard]:
     """Return the readable dashboards that use a library panel."""
-    return [
-        ConnectedDashboard(*row)
-        for row in await connection.fetch(_sql.connections, namespace_of(org_id), uid, *scope_parameters(dashboards))
-    ]
+    query = _sql.bind("connections", namespace=namespace_of(org_id), uid=uid, **scope_parameters(dashboards))
+    return [ConnectedDashboard(*row) for row in await connection.fetch(*query)]
 
 
 def _element(row: Any) -> ElementRow:

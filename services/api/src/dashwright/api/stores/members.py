@@ -42,7 +42,9 @@ async def page(
     connection: Connection, org_id: int, *, containing: str = "", limit: int, offset: int = 0, only: Collection[int] | None = None
 ) -> Sequence[Member]:
     """Return a page of the persons in an organization, by e-mail and login. ``only`` limits it to these user ids."""
-    rows = await connection.fetch(_sql.page, org_id, containing, limit, offset, None if only is None else list(only))
+    ids = None if only is None else list(only)
+    query = _sql.bind("page", org_id=org_id, containing=containing, only=ids, limit=limit, offset=offset)
+    rows = await connection.fetch(*query)
     return [
         Member(
             row["org_id"],
@@ -62,7 +64,8 @@ async def page(
 
 async def count(connection: Connection, org_id: int, *, containing: str = "", only: Collection[int] | None = None) -> int:
     """Return the number of persons that ``page`` finds without a limit."""
-    return int(await connection.fetchval(_sql.count, org_id, containing, None if only is None else list(only)))
+    ids = None if only is None else list(only)
+    return int(await connection.fetchval(*_sql.bind("count", org_id=org_id, containing=containing, only=ids)))
 
 
 async def organizations(connection: Connection, user_id: int) -> Sequence[Membership]:

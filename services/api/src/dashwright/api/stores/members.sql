@@ -1,21 +1,21 @@
+-- fragment: matches
+-- Holds for a person p with a membership m in the organization whose login, e-mail or name contains a text, in any letter case.
+m.org_id = :org_id
+  and (:containing = '' or position(lower(:containing) in lower(p.login)) > 0 or position(lower(:containing) in lower(p.email)) > 0
+       or position(lower(:containing) in lower(p.name)) > 0)
+  and (:only::bigint[] is null or p.id = any(:only))
+
 -- name: page
--- The persons of an organization; $2 is part of login, e-mail or name, in any letter case.
+-- A page of matching members of an organization.
 select m.org_id, m.role, p.id, p.uid, p.login, p.email, p.name, p.is_disabled, p.created, p.last_seen_at
 from org_user m join person p on p.id = m.user_id
-where m.org_id = $1
-  and ($2 = '' or position(lower($2) in lower(p.login)) > 0 or position(lower($2) in lower(p.email)) > 0
-       or position(lower($2) in lower(p.name)) > 0)
-  and ($5::bigint[] is null or p.id = any($5))
+where {matches}
 order by lower(p.email), lower(p.login)
-limit $3 offset $4
+limit :limit offset :offset
 
 -- name: count
-select count(*)
-from org_user m join person p on p.id = m.user_id
-where m.org_id = $1
-  and ($2 = '' or position(lower($2) in lower(p.login)) > 0 or position(lower($2) in lower(p.email)) > 0
-       or position(lower($2) in lower(p.name)) > 0)
-  and ($3::bigint[] is null or p.id = any($3))
+-- The number of matching members on all pages.
+select count(*) from org_user m join person p on p.id = m.user_id where {matches}
 
 -- name: organizations
 -- The organizations of a user or service account.

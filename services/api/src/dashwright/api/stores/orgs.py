@@ -5,7 +5,7 @@ stores.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from dashwright.common.database.pool import Connection
@@ -71,8 +71,7 @@ async def rename(connection: Connection, org_id: int, name: str, *, taken: Dashw
 
 async def move(connection: Connection, org_id: int, address: Address) -> bool:
     """Replace an organization's address and return whether it exists."""
-    values = (address.address1, address.address2, address.city, address.zip_code, address.state, address.country)
-    return await connection.fetchval(_sql.move, org_id, *values) is not None
+    return await connection.fetchval(*_sql.bind("move", id=org_id, **asdict(address))) is not None
 
 
 async def delete(connection: Connection, org_id: int) -> bool:

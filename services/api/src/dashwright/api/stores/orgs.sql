@@ -23,8 +23,9 @@ update org set name = $2, version = version + 1, updated = now() where id = $1 r
 
 -- name: move
 update org
-set address1 = $2, address2 = $3, city = $4, zip_code = $5, state = $6, country = $7, version = version + 1, updated = now()
-where id = $1
+set address1 = :address1, address2 = :address2, city = :city, zip_code = :zip_code, state = :state, country = :country,
+    version = version + 1, updated = now()
+where id = :id
 returning id
 
 -- name: delete_service_accounts

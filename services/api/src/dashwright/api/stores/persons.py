@@ -4,7 +4,7 @@ Service accounts share the table, but only ``account`` finds them.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -72,13 +72,14 @@ async def page(
 
     ``containing`` is searched in login, e-mail and name. ``only`` limits the result to these user ids.
     """
-    rows = await connection.fetch(_sql.page, containing, limit, offset, None if only is None else list(only))
+    query = _sql.bind("page", containing=containing, only=None if only is None else list(only), limit=limit, offset=offset)
+    rows = await connection.fetch(*query)
     return [Person(**row) for row in rows]
 
 
 async def count(connection: Connection, *, containing: str, only: Collection[int] | None = None) -> int:
     """Return the number of persons that ``page`` finds without a limit."""
-    return int(await connection.fetchval(_sql.count, containing, None if only is None else list(only)))
+    return int(await connection.fetchval(*_sql.bind("count", containing=containing, only=None if only is None else list(only))))
 
 
 async def lock_logins(connection: Connection) -> None:
@@ -104,7 +105,8 @@ async def insert(
 async def change(connection: Connection, user_id: int, changes: PersonChanges, *, taken: DashwrightError) -> None:
     """Update a person. Raises ``taken`` if login or e-mail are in use."""
     with unique(otherwise=_taken(taken)):
-        await connection.execute(_sql.change, user_id, changes.login, changes.email, changes.name, changes.theme)
+        query = _sql.bind("change", id=user_id, **asdict(changes))
+        await connection.execute(*query)
 
 
 async def password(connection: Connection, user_id: int) -> tuple[str | None, str | None] | None:

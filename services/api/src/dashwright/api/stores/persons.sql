@@ -1,13 +1,22 @@
+-- fragment: person_columns
+id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at
+
+-- fragment: matches
+-- Holds for a person whose login, e-mail or name contains a text, in any letter case. Null or empty filters are not applied.
+(:containing = '' or position(lower(:containing) in lower(login)) > 0 or position(lower(:containing) in lower(email)) > 0
+    or position(lower(:containing) in lower(name)) > 0)
+  and (:only::bigint[] is null or id = any(:only))
+
 -- name: get
-select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at from person where id = $1
+select {person_columns} from person where id = $1
 
 -- name: account
 -- A person or a service account.
-select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at from "user" where id = $1
+select {person_columns} from "user" where id = $1
 
 -- name: find
 -- A person by login or e-mail, in any letter case. A login takes precedence over another person's e-mail.
-select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at
+select {person_columns}
 from person
 where lower(login) = lower($1) or lower(email) = lower($1)
 order by lower(login) = lower($1) desc
@@ -18,20 +27,16 @@ limit 1
 select id from "user" where id = $1 and not is_service_account for key share
 
 -- name: page
-select id, uid, login, email, name, theme, org_id, is_admin, is_disabled, created, updated, last_seen_at
+-- A page of matching persons.
+select {person_columns}
 from person
-where ($1 = '' or position(lower($1) in lower(login)) > 0 or position(lower($1) in lower(email)) > 0
-       or position(lower($1) in lower(name)) > 0)
-  and ($4::bigint[] is null or id = any($4))
+where {matches}
 order by lower(login)
-limit $2 offset $3
+limit :limit offset :offset
 
 -- name: count
-select count(*)
-from person
-where ($1 = '' or position(lower($1) in lower(login)) > 0 or position(lower($1) in lower(email)) > 0
-       or position(lower($1) in lower(name)) > 0)
-  and ($2::bigint[] is null or id = any($2))
+-- The number of matching persons on all pages.
+select count(*) from person where {matches}
 
 -- name: lock_logins
 -- Held while a login or e-mail is assigned: no index can prevent that one user's login is another user's e-mail. Take it after the
@@ -51,9 +56,9 @@ insert into "user" (login, email, name, password, org_id) values ($1, $2, $3, $4
 -- name: change
 -- Null keeps a column.
 update person
-set login = coalesce($2, login), email = coalesce($3, email), name = coalesce($4, name), theme = coalesce($5, theme),
+set login = coalesce(:login, login), email = coalesce(:email, email), name = coalesce(:name, name), theme = coalesce(:theme, theme),
     version = version + 1, updated = now()
-where id = $1
+where id = :id
 
 -- name: password
 -- The hash that an old password is checked against.

@@ -57,9 +57,18 @@ async def hold(connection: Connection, owner: PreferencesOwner) -> None:
 
 async def put(connection: Connection, owner: PreferencesOwner, wanted: Preferences) -> None:
     """Replace the preferences of an owner. Call it under ``hold``."""
-    extra = orjson.dumps(dict(wanted.extra)).decode()
-    values = (wanted.home_dashboard_uid, wanted.theme, wanted.timezone, wanted.week_start, extra)
-    await connection.execute(_sql.put, owner.org_id, owner.user_id, owner.team_id, *values)
+    query = _sql.bind(
+        "put",
+        org_id=owner.org_id,
+        user_id=owner.user_id,
+        team_id=owner.team_id,
+        home_dashboard_uid=wanted.home_dashboard_uid,
+        theme=wanted.theme,
+        timezone=wanted.timezone,
+        week_start=wanted.week_start,
+        extra=orjson.dumps(dict(wanted.extra)).decode(),
+    )
+    await connection.execute(*query)
 
 
 async def dashboard_exists(connection: Connection, org_id: int, uid: str) -> bool:

@@ -14,8 +14,9 @@ on conflict (org_id, user_id, team_id) do update set updated = now()
 
 -- name: put
 update preferences
-set home_dashboard_uid = $4, theme = $5, timezone = $6, week_start = $7, extra = $8::text::jsonb, updated = now()
-where org_id = $1 and user_id = $2 and team_id = $3
+set home_dashboard_uid = :home_dashboard_uid, theme = :theme, timezone = :timezone, week_start = :week_start,
+    extra = :extra::text::jsonb, updated = now()
+where org_id = :org_id and user_id = :user_id and team_id = :team_id
 
 -- name: dashboard_exists
 select exists (

@@ -46,10 +46,15 @@ async def matching(
     connection: Connection, org_id: int, search: ServiceAccountQuery, *, limit: int, offset: int
 ) -> tuple[Sequence[StoredServiceAccount], int]:
     """Return a page of accounts, sorted by e-mail and login, and the number of matches on all pages."""
-    ids = None if search.ids is None else list(search.ids)
-    wanted = (org_id, search.text, search.only_disabled, search.expired_at is not None, search.expired_at, ids)
-    rows = await connection.fetch(_sql.matching, *wanted, limit, offset)
-    total = cast("int", await connection.fetchval(_sql.count_matching, *wanted))
+    wanted = {
+        "org_id": org_id,
+        "text": search.text,
+        "only_disabled": search.only_disabled,
+        "expired_at": search.expired_at,
+        "ids": None if search.ids is None else list(search.ids),
+    }
+    rows = await connection.fetch(*_sql.bind("matching", **wanted, limit=limit, offset=offset))
+    total = cast("int", await connection.fetchval(*_sql.bind("count_matching", **wanted)))
     return [_account(row) for row in rows], total
 
 

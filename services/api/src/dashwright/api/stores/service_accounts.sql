@@ -1,26 +1,26 @@
+-- fragment: matches
+-- Holds for a service account u that matches a search. A filter that is null or empty is not applied.
+u.is_service_account and u.org_id = :org_id
+  and (:text = '' or strpos(lower(u.name), lower(:text)) > 0 or strpos(lower(u.login), lower(:text)) > 0
+       or strpos(lower(u.email), lower(:text)) > 0)
+  and (not :only_disabled::boolean or u.is_disabled)
+  and (:expired_at::bigint is null or exists (select from api_key k where k.service_account_id = u.id and k.expires <= :expired_at))
+  and (:ids::bigint[] is null or u.id = any(:ids))
+
 -- name: matching
--- Service accounts of an organization, one page. $2: text in name, login or e-mail; $3: disabled ones only; $4: those with a token
--- that has ended by $5 only; $6: the only accounts to show, null for all.
+-- A page of matching service accounts.
 select u.id, u.uid, u.name, u.login, u.email, u.org_id, u.is_disabled, u.created, u.updated, m.role,
   (select count(*) from api_key k where k.service_account_id = u.id) as tokens
 from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
-where u.is_service_account and u.org_id = $1
-  and ($2 = '' or strpos(lower(u.name), lower($2)) > 0 or strpos(lower(u.login), lower($2)) > 0 or strpos(lower(u.email), lower($2)) > 0)
-  and (not $3::boolean or u.is_disabled)
-  and (not $4::boolean or exists (select from api_key k where k.service_account_id = u.id and k.expires <= $5::bigint))
-  and ($6::bigint[] is null or u.id = any($6))
+where {matches}
 order by lower(u.email), lower(u.login), u.id
-limit $7 offset $8;
+limit :limit offset :offset
 
 -- name: count_matching
--- The number of matches on all pages; the parameters are those of matching.
+-- The number of matching service accounts on all pages.
 select count(*)
 from "user" u join org_user m on m.user_id = u.id and m.org_id = u.org_id
-where u.is_service_account and u.org_id = $1
-  and ($2 = '' or strpos(lower(u.name), lower($2)) > 0 or strpos(lower(u.login), lower($2)) > 0 or strpos(lower(u.email), lower($2)) > 0)
-  and (not $3::boolean or u.is_disabled)
-  and (not $4::boolean or exists (select from api_key k where k.service_account_id = u.id and k.expires <= $5::bigint))
-  and ($6::bigint[] is null or u.id = any($6));
+where {matches}
 
 -- name: find
 -- One service account of an organization.

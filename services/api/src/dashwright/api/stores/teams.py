@@ -51,21 +51,16 @@ class TeamQuery:
     #: Only teams with these numbers; None: all.
     only: Collection[int] | None = None
 
-    @property
-    def numbers(self) -> list[int] | None:
-        """The numbers as a statement takes them."""
-        return None if self.only is None else list(self.only)
-
 
 async def page(connection: Connection, wanted: TeamQuery, *, limit: int, offset: int, viewer: int) -> Sequence[Team]:
     """Return a page of teams, by name. ``viewer`` is the user whose permission is returned."""
-    rows = await connection.fetch(_sql.page, wanted.org_id, wanted.containing, wanted.name, limit, offset, wanted.numbers, viewer)
+    rows = await connection.fetch(*_sql.bind("page", **_search(wanted), limit=limit, offset=offset, viewer=viewer))
     return [_team(row) for row in rows]
 
 
 async def count(connection: Connection, wanted: TeamQuery) -> int:
     """Return the number of teams that ``page`` finds without a limit."""
-    return int(await connection.fetchval(_sql.count, wanted.org_id, wanted.containing, wanted.name, wanted.numbers))
+    return int(await connection.fetchval(*_sql.bind("count", **_search(wanted))))
 
 
 async def of_member(connection: Connection, org_id: int, user_id: int, only: Collection[int] | None = None) -> Sequence[Team]:
@@ -137,3 +132,8 @@ async def delete_member(connection: Connection, team_id: int, user_id: int) -> b
 
 def _team(row: Any) -> Team:
     return Team(row["id"], row["uid"], row["org_id"], row["name"], row["email"], row["members"], row["permission"])
+
+
+def _search(wanted: TeamQuery) -> dict[str, Any]:
+    numbers = None if wanted.only is None else list(wanted.only)
+    return {"org_id": wanted.org_id, "containing": wanted.containing, "name": wanted.name, "numbers": numbers}

@@ -1,24 +1,23 @@
+-- fragment: matches
+-- Holds for a team t of an organization that matches a search, in any letter case. A filter that is null or empty is not applied.
+t.org_id = :org_id
+  and (:containing = '' or position(lower(:containing) in lower(t.name)) > 0)
+  and (:name = '' or t.name = :name)
+  and (:numbers::bigint[] is null or t.id = any(:numbers))
+
 -- name: page
--- Teams of an organization ($1) by name; $2 is contained in the name, in any case of letters, $3 is the name; $6 null: all of them.
--- $7 is whose permission in the team is told.
+-- A page of matching teams, with the viewer's permission in each.
 select t.id, t.uid, t.org_id, t.name, t.email,
        (select count(*) from team_member m where m.team_id = t.id) as members,
-       coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = $7), 0) as permission
+       coalesce((select m.permission from team_member m where m.team_id = t.id and m.user_id = :viewer), 0) as permission
 from team t
-where t.org_id = $1
-  and ($2 = '' or position(lower($2) in lower(t.name)) > 0)
-  and ($3 = '' or t.name = $3)
-  and ($6::bigint[] is null or t.id = any($6))
+where {matches}
 order by lower(t.name), t.name
-limit $4 offset $5
+limit :limit offset :offset
 
 -- name: count
-select count(*)
-from team t
-where t.org_id = $1
-  and ($2 = '' or position(lower($2) in lower(t.name)) > 0)
-  and ($3 = '' or t.name = $3)
-  and ($4::bigint[] is null or t.id = any($4))
+-- The number of matching teams on all pages.
+select count(*) from team t where {matches}
 
 -- name: of_member
 -- The teams of a user ($2) in an organization, limited to the numbers $3; null: all.

@@ -78,26 +78,27 @@ class TitleQuery:
 
 async def search(connection: Connection, wanted: TitleQuery, *, limit: int, offset: int) -> Sequence[TitleMatch]:
     """Return a page of matches: folders first, then by title."""
-    rows = await connection.fetch(
-        _sql.search,
-        namespace_of(wanted.org_id),
-        wanted.viewer,
-        wanted.org_id,
-        *scope_parameters(wanted.dashboards),
-        *scope_parameters(wanted.containers),
-        wanted.containing,
-        _some(wanted.names),
-        _some(wanted.numbers),
-        _some(wanted.folders),
-        _some(wanted.folder_numbers),
-        wanted.by_own_number,
-        _some(wanted.tags),
-        wanted.starred,
-        wanted.descending,
-        limit,
-        offset,
-        wanted.folders_too,
+    query = _sql.bind(
+        "search",
+        namespace=namespace_of(wanted.org_id),
+        org_id=wanted.org_id,
+        viewer=wanted.viewer,
+        **scope_parameters(wanted.dashboards),
+        **scope_parameters(wanted.containers, "container"),
+        folders_too=wanted.folders_too,
+        containing=wanted.containing,
+        names=_some(wanted.names),
+        numbers=_some(wanted.numbers),
+        folders=_some(wanted.folders),
+        folder_numbers=_some(wanted.folder_numbers),
+        by_own_number=wanted.by_own_number,
+        tags=_some(wanted.tags),
+        starred=wanted.starred,
+        descending=wanted.descending,
+        limit=limit,
+        offset=offset,
     )
+    rows = await connection.fetch(*query)
     return [_item(row) for row in rows]
 
 
@@ -106,24 +107,25 @@ async def deleted(connection: Connection, wanted: TitleQuery, *, limit: int, off
 
     The filters on numbers, tags and stars are ignored.
     """
-    rows = await connection.fetch(
-        _sql.deleted,
-        namespace_of(wanted.org_id),
-        *scope_parameters(wanted.dashboards),
-        *scope_parameters(wanted.containers),
-        wanted.containing,
-        _some(wanted.names),
-        _some(wanted.folders),
-        limit,
-        offset,
-        wanted.deleted_by,
+    query = _sql.bind(
+        "deleted",
+        namespace=namespace_of(wanted.org_id),
+        **scope_parameters(wanted.dashboards),
+        **scope_parameters(wanted.containers, "container"),
+        containing=wanted.containing,
+        names=_some(wanted.names),
+        folders=_some(wanted.folders),
+        deleted_by=wanted.deleted_by,
+        limit=limit,
+        offset=offset,
     )
+    rows = await connection.fetch(*query)
     return [_item(row, row["deleted_at"]) for row in rows]
 
 
 async def tags(connection: Connection, org_id: int, dashboards: Scope) -> Sequence[tuple[str, int]]:
     """Return the tags of readable dashboards, sorted, each with the number of dashboards that have it."""
-    rows = await connection.fetch(_sql.tags, namespace_of(org_id), *scope_parameters(dashboards))
+    rows = await connection.fetch(*_sql.bind("tags", namespace=namespace_of(org_id), **scope_parameters(dashboards)))
     return [(row["term"], row["count"]) for row in rows]
 
 
@@ -145,9 +147,15 @@ async def account_names(connection: Connection, numbers: Collection[int]) -> dic
     return {row["id"]: AccountName(row["login"], row["email"]) for row in await connection.fetch(_sql.account_names, list(numbers))}
 
 
-def scope_parameters(scope: Scope) -> tuple[bool, list[str], bool, list[str], list[str]]:
-    """Return a scope as the five parameters that a statement takes."""
-    return scope.everything, list(scope.folders), scope.root, list(scope.hidden), list(scope.names)
+def scope_parameters(scope: Scope, prefix: str = "readable") -> dict[str, Any]:
+    """Return a scope as the five parameters of the SQL fragments with a prefix."""
+    return {
+        f"{prefix}_all": scope.everything,
+        f"{prefix}_folders": list(scope.folders),
+        f"{prefix}_root": scope.root,
+        f"{prefix}_hidden": list(scope.hidden),
+        f"{prefix}_names": list(scope.names),
+    }
 
 
 def _some(values: Collection[Any]) -> list[Any] | None:
