@@ -1,4 +1,4 @@
-"""Callers ask what they may do, and are told what the routes would tell them."""
+"""Access reviews: they return what the routes would permit."""
 
 from typing import Any
 
@@ -60,8 +60,8 @@ async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
     assert await review(api, viewer, **FOLDERS, verb="get", name="shut") == {"allowed": False, "reason": "vic needs folders:read"}
 
 
-async def test_other_organizations_have_their_own_answer(api: Api) -> None:
-    """The namespace decides as whom the caller is looked at; one where they are nobody gives nothing."""
+async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> None:
+    """The caller's view is that of the namespace; a namespace of an organization without them permits nothing."""
     org = await api.organization("Two")
     editor = await api.person("ed", Role.EDITOR)
     assert (await review(api, editor, **DASHBOARDS, verb="create"))["allowed"] is True
@@ -85,8 +85,8 @@ async def test_what_there_is_not_is_not_allowed(api: Api, attributes: dict[str, 
     assert reason in told["reason"]
 
 
-async def test_other_questions_are_answered_or_refused(api: Api) -> None:
-    """What is no resource is not allowed; protobuf is 415, and what is no review 400."""
+async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:
+    """An unknown resource is not permitted; protobuf is 415, and a body that is not a review 400."""
     status, told = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
     assert (status, told["status"]["allowed"]) == (201, False)
     status, told = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})

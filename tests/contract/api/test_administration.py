@@ -1,4 +1,4 @@
-"""What server admins do over HTTP: make, disable and delete users, set passwords and permissions, look at the server."""
+"""Administration by server admins: creating, disabling and deleting users, passwords, permissions, and settings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -59,8 +59,8 @@ async def test_one_of_login_and_e_mail_does_for_both(api: Api) -> None:
         ([], "bad request data"),
     ],
 )
-async def test_a_user_that_cannot_be_made(api: Api, body: Any, text: str) -> None:
-    """The answer says why, and nobody is made."""
+async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> None:
+    """The error gives the reason, and no user is created."""
     assert await api("POST", "/api/admin/users", body) == (400, {"message": text})
     assert len((await api("GET", "/api/users"))[1]) == 1
 
@@ -68,15 +68,15 @@ async def test_a_user_that_cannot_be_made(api: Api, body: Any, text: str) -> Non
 @pytest.mark.parametrize(
     "body", [{"login": "ADMIN"}, {"login": "x", "email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}]
 )
-async def test_a_user_is_made_once(api: Api, body: dict[str, str]) -> None:
-    """Login and e-mail are nobody else's login or e-mail, in any case of letters and crosswise."""
+async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
+    """A login or e-mail is unique among all logins and e-mails, in any case."""
     status, refused = await api("POST", "/api/admin/users", {**body, "password": "secret"})
     login, email = body.get("login") or body["email"], body.get("email") or body["login"]
     assert (status, refused) == (412, {"message": f"User with email '{email}' or username '{login}' already exists"})
 
 
-async def test_of_users_made_at_once_with_crossing_names_one_is_made(api: Api) -> None:
-    """One's login and another's e-mail are the same text; no index would tell."""
+async def test_one_of_concurrent_users_with_crossing_names_is_created(api: Api) -> None:
+    """One's login is another's e-mail, which no index would detect."""
     bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
     answers = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
     assert sorted(status for status, _ in answers) == [200, 412, 412]
@@ -95,7 +95,7 @@ async def test_a_user_beyond_the_quota_is_not_made(start_api: StartApi) -> None:
 
 
 async def test_a_password_is_set(api: Api) -> None:
-    """The old one logs in no more, at once."""
+    """The old one is refused immediately."""
     number = await made(api)
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-one"}) == (
@@ -151,7 +151,7 @@ async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
 
 
 async def test_a_user_is_deleted(api: Api) -> None:
-    """With memberships, stars and grants; the number is nobody's from then on, and no newcomer gets it."""
+    """With memberships, stars and grants; the id is unknown from then on, and is not used again."""
     number = await made(api)
     assert await api("DELETE", f"/api/admin/users/{number}") == (200, {"message": "User deleted"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
@@ -177,13 +177,13 @@ async def test_logging_out_is_looking_anew(api: Api) -> None:
         ("PUT", "/api/admin/users/{}/permissions", {"isGrafanaAdmin": True}),
     ],
 )
-async def test_nobody_is_not_found(api: Api, method: str, path: str, body: Any) -> None:
+async def test_unknown_users_are_not_found(api: Api, method: str, path: str, body: Any) -> None:
     assert await api(method, path.format(9999), body) == (404, {"message": "user not found"})
     assert await api(method, path.format("x"), body) == (400, {"message": "id is invalid"})
 
 
 async def test_the_last_server_admin_stays(api: Api) -> None:
-    """Neither unmade nor disabled nor deleted; a disabled one beside them does not count."""
+    """They are neither demoted nor disabled nor deleted; another one that is disabled does not count."""
     number = await made(api)
     await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True})
     await api("POST", f"/api/admin/users/{number}/disable")
@@ -198,8 +198,8 @@ async def test_the_last_server_admin_stays(api: Api) -> None:
 
 
 @pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
-async def test_of_server_admins_that_go_at_once_one_stays(api: Api, how: str) -> None:
-    """However many are unmade, disabled and deleted side by side, by somebody who holds what they hold and is none of them."""
+async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -> None:
+    """However many are demoted, disabled and deleted concurrently, by a caller with their permissions who is not one of them."""
     anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await made(api, f"a{index}") for index in range(5)]
@@ -250,8 +250,8 @@ async def test_settings_are_shown_without_secrets(start_api: StartApi) -> None:
     assert "a very-secret" not in str(sections)
 
 
-async def test_what_there_is_is_counted(api: Api) -> None:
-    """At least ten numbers; a service account is no user."""
+async def test_statistics_count_objects(api: Api) -> None:
+    """At least ten numbers; a service account is not a user."""
     await api.person("vera", Role.VIEWER)
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
     status, stats = await api("GET", "/api/admin/stats")
@@ -270,8 +270,8 @@ async def test_the_server_is_no_business_of_an_organizations_admin(api: Api, pat
     assert (await api("GET", path, auth=await api.person("helper", Role.NONE, *granted, grants_in=0)))[0] == 200
 
 
-async def test_no_secret_gets_into_the_record(api: Api) -> None:
-    """What is recorded of a user's life tells neither passwords nor hashes."""
+async def test_no_secret_is_in_the_audit(api: Api) -> None:
+    """The events of a user contain neither passwords nor hashes."""
     number = await made(api)
     await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-secret"})
     await api(
@@ -322,11 +322,8 @@ STANDING_IN = [
 
 
 @pytest.mark.parametrize(("action", "method", "path", "body"), STANDING_IN)
-async def test_who_may_do_more_than_the_caller_is_out_of_their_reach(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """By a grant everywhere or in one organization, or by a role in an organization where the caller has a lower one.
-
-    The refusal names what the caller lacks. Whoever holds the same, there or everywhere, may.
-    """
+async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, method: str, path: str, body: Any) -> None:
+    """A grant or a role in any organization that the caller lacks is named in the refusal; a caller who has the same may."""
     two = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
     plain, global_, local, admin, abroad = [await made(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]
@@ -356,8 +353,8 @@ async def test_a_password_that_may_not_be_set_stays(api: Api) -> None:
     assert await api.sql("select count(*) from audit_event where outcome = 'ok'") == before
 
 
-async def test_nobody_makes_a_server_admin_who_is_less_than_one(api: Api) -> None:
-    """Of themselves or of others, whatever it says they may; by grants of everything a token is as much as one."""
+async def test_server_admins_are_made_only_with_all_permissions(api: Api) -> None:
+    """Neither the caller nor others, whatever grants the caller has; a token with grants of everything is enough."""
     number = await made(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
     own = await api.sql("""select id from "user" where login = 'helper'""")
@@ -370,8 +367,8 @@ async def test_nobody_makes_a_server_admin_who_is_less_than_one(api: Api) -> Non
     assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}, auth=f"Bearer {bearer}"))[0] == 200
 
 
-async def test_a_user_is_made_within_the_organizations_of_a_user(start_api: StartApi) -> None:
-    """Where nobody may be a member anywhere, nobody is made a member of one."""
+async def test_a_user_is_created_within_the_quota_of_organizations(start_api: StartApi) -> None:
+    """If users may not be members of any organization, no user is created in one."""
     api = await start_api(quota_defaults="user_org=0")
     status, refused = await api("POST", "/api/admin/users", {"login": "a", "password": "secret"})
     assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 0, "used": 0})

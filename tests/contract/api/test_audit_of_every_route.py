@@ -1,4 +1,4 @@
-"""Every route that changes something leaves one event: what it did, or that it was refused. The route table is the list."""
+"""Every changing route of the route table leaves one event: of the change, or of its refusal."""
 
 import itertools
 import json
@@ -54,7 +54,7 @@ async def organization(api: Api, _: Made) -> int:
 
 
 async def user(api: Api, made: Made) -> int:
-    """A person whose login is noted as ``login``; with an organization, its Viewer beside an Admin."""
+    """Create a user and note their login as ``login``; in an organization they are a Viewer next to an Admin."""
     made["login"] = fresh("user")
     org_id = made.get("org_id", 1)
     await api.person(fresh("boss"), Role.ADMIN, org_id=org_id)
@@ -417,8 +417,8 @@ async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
 
 
 @dataclass(frozen=True)
-class Prepared:
-    """A call whose objects were made. ``headers`` are those that it takes beside its credentials."""
+class PreparedCall:
+    """A call whose objects exist. ``headers`` are sent in addition to its credentials."""
 
     method: str
     path: str
@@ -431,7 +431,7 @@ class Prepared:
         return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
 
 
-async def prepared(api: Api, route: Route, chosen: Ask) -> Prepared:
+async def prepared(api: Api, route: Route, chosen: Ask) -> PreparedCall:
     """Make what the call is about."""
     made: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.made.items():
@@ -439,7 +439,7 @@ async def prepared(api: Api, route: Route, chosen: Ask) -> Prepared:
     path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(made[match[1]]), route.path + chosen.query)
     body = chosen.body(made) if callable(chosen.body) else chosen.body
     auth = basic(made["login"], PASSWORD) if chosen.own else ADMIN
-    return Prepared(route.method, path, body, auth, {"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})
+    return PreparedCall(route.method, path, body, auth, {"Content-Type": "application/merge-patch+json"} if is_patch(route) else {})
 
 
 async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
@@ -471,7 +471,7 @@ async def test_every_change_is_one_event(api: Api, files: None) -> None:
 
 
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
-    """Somebody known who may nothing asks each of them. What was refused is written in batches, the last one when the gateway stops."""
+    """A user without permissions requests each of them. Refusals are written in batches, the last one when the gateway stops."""
     api = await start_api(last_used_seconds=3600)
     _, bearer = await api.token(await api.account("nobody", Role.NONE), "t")
     table = changing(api.routes)
@@ -494,8 +494,8 @@ async def test_a_stranger_leaves_an_event_too(start_api: StartApi, auth: str | N
     assert await api.sql("select count(*) from audit_event where org_id is not null") == 0
 
 
-async def test_only_what_is_known_to_change_nothing_names_no_event(api: Api) -> None:
-    """Those named above are open to all, or queries; every other route says what it is on record as."""
+async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
+    """The listed routes are public, or queries; every other route names its event."""
     table = {f"{route.method} {route.path}": route for route in api.routes if route.method not in READING}
     assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING
     assert {name for name in CHANGES_NOTHING if table[name].needs is PUBLIC} == {"POST /api/auth/keys"}

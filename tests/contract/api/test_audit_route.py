@@ -33,7 +33,7 @@ async def test_what_was_not_done_is_not_told_as_done(api: Api) -> None:
 
 
 async def test_pages_follow_one_another(api: Api) -> None:
-    """``next`` of one page is ``before`` of the next, and null on the last; what came meanwhile moves nothing."""
+    """``next`` of one page is ``before`` of the next, and null on the last; new events move nothing."""
     for number in range(5):
         await api.account(f"robot {number}")
     first = (await api("GET", f"{AUDIT}?limit=2"))[1]
@@ -105,7 +105,7 @@ async def test_an_event_stands_under_what_it_is_about(api: Api) -> None:
 
 
 async def test_admins_see_their_own_organization_only(api: Api) -> None:
-    """The server admin sees all; whoever is no Admin sees nothing."""
+    """The server admin sees all events; other callers see none."""
     org_id = await api.organization("Two")
     two = await api.person("two", Role.ADMIN, org_id=org_id)
     await api.account("first")

@@ -1,4 +1,4 @@
-"""Logging in to whole gateways: two of them on one database, as programs and people meet them."""
+"""Authentication at two whole gateways on one database, as clients use them."""
 
 import asyncio
 import base64
@@ -26,24 +26,24 @@ TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
 ADMIN = "Basic " + base64.b64encode(b"admin:admin").decode()
 
 
-class Running:
-    """A gateway, a client of it, and what its memory is told."""
+class RunningGateway:
+    """A gateway, a client of it, and the invalidations it received."""
 
-    def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, told: asyncio.Queue[str]) -> None:
+    def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, invalidations: asyncio.Queue[str]) -> None:
         self.gateway = gateway
         self._session = session
-        self._told = told
+        self._invalidations = invalidations
 
-    async def hears(self, subject: str) -> None:
+    async def wait_for(self, subject: str) -> None:
         async with asyncio.timeout(10):
-            while await self._told.get() != subject:
+            while await self._invalidations.get() != subject:
                 pass
 
     async def settle(self, database: Database) -> None:
-        """Returns when everything that was told so far is heard."""
+        """Wait until every notification sent so far was received."""
         mark = f"mark:{uuid4()}"
         await sql(database, "select pg_notify('identity', $1)", mark)
-        await self.hears(mark)
+        await self.wait_for(mark)
 
     async def ask(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
         given = headers if authorization is None else {"Authorization": authorization, **headers}
@@ -55,7 +55,7 @@ class Running:
             return answer.status, await answer.json()
 
 
-StartGateway = Callable[..., Awaitable[Running]]
+StartGateway = Callable[..., Awaitable[RunningGateway]]
 
 
 @pytest.fixture
@@ -66,32 +66,32 @@ async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         await broker.start()
         stack.push_async_callback(broker.close)
 
-        async def begin(**settings: Any) -> Running:
+        async def begin(**settings: Any) -> RunningGateway:
             gateway = Gateway(
                 load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only", **settings),
                 database,
                 broker,
                 Clock(),
             )
-            told: asyncio.Queue[str] = asyncio.Queue()
-            memory = gateway.authentication.identities
-            forget, begins = memory.forget, memory.begin
+            invalidations: asyncio.Queue[str] = asyncio.Queue()
+            identities = gateway.authentication.identities
+            forget, begins = identities.forget, identities.begin
 
-            def hear(subject: str) -> None:
+            def record(subject: str) -> None:
                 forget(subject)
-                told.put_nowait(subject)
+                invalidations.put_nowait(subject)
 
             def listening() -> None:
                 begins()
-                told.put_nowait("begin")
+                invalidations.put_nowait("begin")
 
-            monkeypatch.setattr(memory, "forget", hear)
-            monkeypatch.setattr(memory, "begin", listening)
+            monkeypatch.setattr(identities, "forget", record)
+            monkeypatch.setattr(identities, "begin", listening)
             address = await gateway.start()
             stack.push_async_callback(gateway.stop)
             session = await stack.enter_async_context(aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar()))
-            running = Running(gateway, session, told)
-            await running.hears("begin")
+            running = RunningGateway(gateway, session, invalidations)
+            await running.wait_for("begin")
             return running
 
         yield begin
@@ -116,7 +116,7 @@ async def add_token(database: Database, text: str = TOKEN) -> None:
 
 
 async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start: StartGateway, database: Database) -> None:
-    """At the next request after the commit was heard, in the words of the API that was called."""
+    """The next request after the notification is refused, in the error shape of its API."""
     one, two = await start(), await start()
     await add_token(database)
     for gateway in (one, two):
@@ -125,13 +125,13 @@ async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start: Star
         assert (await gateway.ask(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
     await sql(database, "update api_key set is_revoked = true where id = 5")
     for gateway in (one, two):
-        await gateway.hears("key:5")
+        await gateway.wait_for("key:5")
         status, body = await gateway.ask(f"Bearer {TOKEN}")
         assert (status, body["reason"], body["message"]) == (401, "Unauthorized", "Revoked API key")
 
 
-async def test_a_caller_changes_what_they_may_do_and_it_counts_at_once(start: StartGateway, database: Database) -> None:
-    """What the service account lost on the one is refused on the other, with the action that is missing."""
+async def test_a_change_of_rights_is_in_force_immediately(start: StartGateway, database: Database) -> None:
+    """A permission removed at one gateway is refused at the other, with the missing action."""
     one, two = await start(), await start()
     await add_token(database)
     for gateway in (one, two):
@@ -139,7 +139,7 @@ async def test_a_caller_changes_what_they_may_do_and_it_counts_at_once(start: St
         assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
     await sql(database, "update org_user set role = 'None' where user_id = 9")
     for gateway in (one, two):
-        await gateway.hears("user:9")
+        await gateway.wait_for("user:9")
         status, body = await gateway.ask(f"Bearer {TOKEN}")
         assert (status, body["reason"]) == (403, "Forbidden")
         assert "dashboards:read" in body["message"]
@@ -153,7 +153,7 @@ SECOND: Final = {"X-Grafana-Org-Id": "2"}
 
 @dataclass(frozen=True)
 class Change:
-    """What the first user changes at one gateway, and what a caller may do at the other before and after."""
+    """A change by the first user at one gateway, and the responses to a caller at the other before and after it."""
 
     method: str
     path: str
@@ -195,7 +195,7 @@ CHANGES: Final = {
 
 @pytest.mark.parametrize("name", CHANGES)
 async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGateway, database: Database, name: str) -> None:
-    """As soon as the other has heard what was told at the commit, which is before it can be asked anything that was told later."""
+    """It is in force once the other gateway has received the notification of the commit."""
     change = CHANGES[name]
     one, two = await start(), await start()
     hashed = await one.gateway.authentication.passwords.hash(PASSWORD)
@@ -220,7 +220,7 @@ def _role_in_two(change: Change) -> str:
 
 
 async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, database: Database) -> None:
-    """As to a user who is no member; in the classic API the header names it, and that is the credential's fault."""
+    """The refusal is that of a user who is not a member; in the classic API the header names it, which is a fault of the credentials."""
     gateway = await start()
     await add_token(database)
     status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
@@ -229,8 +229,8 @@ async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, 
     assert status == 200
 
 
-async def test_without_basic_auth_tokens_are_still_taken(start: StartGateway, database: Database) -> None:
-    """Also where they stand in place of a password; passwords are refused without a word about them."""
+async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway, database: Database) -> None:
+    """Also in place of a password; passwords are refused without a reason."""
     gateway = await start(basic_auth=False)
     await add_token(database)
     as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
@@ -254,7 +254,7 @@ async def test_guessing_through_one_address_does_not_lock_out_another(start: Sta
 
 
 async def test_times_of_last_use_are_written_when_the_gateway_stops(start: StartGateway, database: Database) -> None:
-    """What was not written yet is written then."""
+    """Times that are not written yet are written at the stop."""
     gateway = await start(last_used_seconds=3600)
     await add_token(database)
     assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
@@ -266,7 +266,7 @@ async def test_times_of_last_use_are_written_when_the_gateway_stops(start: Start
 
 
 async def test_no_line_of_the_log_holds_a_secret(start: StartGateway, database: Database) -> None:
-    """Of requests that are let in and of those that are not."""
+    """The credentials of accepted and refused requests are not logged."""
     gateway = await start()
     await add_token(database)
     unknown = key_material.new_token()

@@ -1,7 +1,4 @@
-"""Who is let in where: every route of the real table, asked by every kind of caller, against what it needs and who holds that.
-
-What a role may do by default is written out here by hand, so that a change of the table of roles is a change of this page, too.
-"""
+"""Authorization of every route of the real table, for every kind of caller."""
 
 import asyncio
 import base64
@@ -123,7 +120,7 @@ ALSO: Final[Mapping[str, str]] = {
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": "datasources:query",
 }
 
-# Routes that ask for no permission: of nobody, and of whoever is signed in.
+# Routes without a permission: public ones, and those for all signed-in callers.
 PUBLIC_ROUTES: Final = frozenset(
     {
         "GET /livez",
@@ -187,9 +184,9 @@ SIGNED_IN_ROUTES: Final = frozenset(
     }
 )
 
-# What people with programs for Grafana expect of the doors of repositories: the lowest role that is let in, by what the path ends in.
+# Lowest role admitted to the routes of repositories, as clients of Grafana expect it, by the end of the path.
 # A file requires the rights on the objects in it, which are known after it was read.
-REPOSITORY_DOORS: Final[Mapping[str, str]] = {
+REPOSITORY_ROUTES: Final[Mapping[str, str]] = {
     "POST repositories": ADMIN,
     "PUT repositories/{name}": ADMIN,
     "PATCH repositories/{name}": ADMIN,
@@ -217,11 +214,11 @@ REPOSITORY_DOORS: Final[Mapping[str, str]] = {
 
 PASSWORD: Final = "pw-of-everybody"
 OTHER_ORG: Final = 2
-NOBODY: Final = 9007
+UNKNOWN_ID: Final = 9007
 AT_ONCE: Final = 12
-LET_IN: Final = "let in"
-STRANGER: Final = "401"
-OUTSIDER: Final = "403: not in the namespace"
+ADMITTED: Final = "admitted"
+UNAUTHENTICATED: Final = "401"
+NOT_A_MEMBER: Final = "403: not in the namespace"
 FAILURE: Final = "a failure of ours"
 
 
@@ -231,7 +228,7 @@ def denied(action: str) -> str:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: what they send, and as what they are known. ``role`` is that in organization ``org_id``; None: not known at all."""
+    """A caller: their credentials and identity. ``role`` is that in organization ``org_id``; None: an unknown caller."""
 
     name: str
     authorization: str | None
@@ -250,30 +247,30 @@ def named(route: Route) -> str:
 
 
 def address(route: Route) -> str:
-    """The path with things that do not exist, in organization 1. Active organizations are set to what is no number: 400, never 401."""
-    known = {"namespace": "default", "org_id": str(NOBODY if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1)}
+    """Return the path with objects that do not exist, in organization 1. Active organizations are set to an invalid id: 400, never 401."""
+    known = {"namespace": "default", "org_id": str(UNKNOWN_ID if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1)}
     if "/using/" in route.path:
         known["orgId"] = "x"
-    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: known.get(match[1], str(NOBODY)), route.path)
+    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: known.get(match[1], str(UNKNOWN_ID)), route.path)
 
 
 def expected(caller: Caller, route: Route) -> str:
-    """What a route answers a caller, from what it needs and the table above alone."""
+    """Return the expected outcome for a caller, from the permission of the route and the table above alone."""
     needs = route.needs
     if needs is PUBLIC:
         # A delivery is known by its signature, which no caller here has.
-        return STRANGER if route.path.endswith("/webhook") else LET_IN
+        return UNAUTHENTICATED if route.path.endswith("/webhook") else ADMITTED
     if caller.role is None or (caller.header_org not in (None, caller.org_id) and "{namespace}" not in route.path):
-        return STRANGER
+        return UNAUTHENTICATED
     if "{namespace}" in route.path and caller.org_id != 1:
-        return OUTSIDER
+        return NOT_A_MEMBER
     if needs is SIGNED_IN:
-        return LET_IN
+        return ADMITTED
     assert isinstance(needs, Permission)
     if not holds(caller, needs.action, needs.organization, address(route)):
         return denied(needs.action)
     second = ALSO.get(named(route))
-    return LET_IN if second is None or holds(caller, second, OrganizationView.CURRENT, "") else denied(f"all of {needs.action}, {second}")
+    return ADMITTED if second is None or holds(caller, second, OrganizationView.CURRENT, "") else denied(f"all of {needs.action}, {second}")
 
 
 def holds(caller: Caller, action: str, where: OrganizationView | OrganizationInPath, path: str) -> bool:
@@ -322,7 +319,7 @@ class Stage:
         return number
 
     async def token(self, name: str, role: str, *, expires: int | None = None, is_revoked: bool = False) -> str:
-        """What the holder of a new account's token sends."""
+        """Create a service account, and return the token of its holder."""
         text = key_material.new_token()
         material = key_material.read(text)
         assert material is not None
@@ -350,7 +347,7 @@ class Stage:
         return f"Bearer {base64.b64encode(orjson.dumps({'k': 's3cret', 'n': name, 'id': 1})).decode()}"
 
     async def outcome(self, caller: Caller, route: Route) -> tuple[int, str]:
-        """The status of one request, and what it says of the caller: LET_IN, STRANGER, OUTSIDER, FAILURE or ``denied(action)``."""
+        """Return the status of one request, and its class: ADMITTED, UNAUTHENTICATED, NOT_A_MEMBER, FAILURE or ``denied(action)``."""
         has_body = route.method in ("POST", "PUT", "PATCH")
         async with (
             self._hands,
@@ -360,14 +357,14 @@ class Stage:
         ):
             body = await answer.read()
         if answer.status == 401:
-            return 401, STRANGER
+            return 401, UNAUTHENTICATED
         if answer.status != 403:
-            return answer.status, LET_IN if answer.status < 500 else FAILURE
+            return answer.status, ADMITTED if answer.status < 500 else FAILURE
         message = orjson.loads(body)["message"]
         if message.startswith("You are not in the namespace"):
-            return 403, OUTSIDER
+            return 403, NOT_A_MEMBER
         needed = re.search(r"^You'll need additional permissions .* Permissions needed: (.+)$", message)
-        return 403, LET_IN if needed is None else denied(needed[1])
+        return 403, ADMITTED if needed is None else denied(needed[1])
 
     async def row(self, caller: Caller, routes: Iterable[Route]) -> dict[str, tuple[int, str]]:
         """The outcomes of a caller's requests, side by side; those that change keys afterwards."""
@@ -386,7 +383,7 @@ def basic(login: str, password: str) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
-    """One gateway, database and worker for the module. Wrong passwords are borne, or the throttle would answer for the rules."""
+    """Yield one gateway, database and worker for the module. The throttle is off, or it would refuse the wrong passwords."""
     async with AsyncExitStack() as held:
         url = await held.enter_async_context(databases.fresh(postgres_dsn, _template))
         database = await Database.open(url, application_name="test", min_size=1, max_size=AT_ONCE)
@@ -412,7 +409,7 @@ async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.Temp
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def callers(stage: Stage) -> list[Caller]:
-    """Every kind of caller but those who were granted one permission. The second organization's Admin is nobody in the first."""
+    """Yield every kind of caller but those with one granted permission. The second organization's Admin is unknown in the first."""
     disabled = await stage.person("disabled", ADMIN)
     await stage.sql("""update "user" set is_disabled = true where login = 'disabled'""")
     stopped = await stage.token("stopped", ADMIN)
@@ -455,16 +452,16 @@ async def test_the_doors_of_repositories_are_as_wide_as_people_know_them(stage: 
     """By the lowest role that holds what each asks for."""
     base = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/"
     needed = {f"{route.method} {route.path.removeprefix(base)}": route.needs for route in stage.routes if route.path.startswith(base)}
-    asked = {door: needed[door] for door in REPOSITORY_DOORS}
-    assert {door: GOLDEN[needs.action] for door, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_DOORS
+    asked = {door: needed[door] for door in REPOSITORY_ROUTES}
+    assert {door: GOLDEN[needs.action] for door, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
 
 
-async def test_every_caller_is_let_in_where_they_may_and_nowhere_else(stage: Stage, callers: list[Caller]) -> None:
-    """Each route asked by each kind of caller: 401 to those who are nobody, the lacking action named to those who lack it."""
+async def test_every_route_admits_exactly_the_permitted_callers(stage: Stage, callers: list[Caller]) -> None:
+    """Each route gets a request of each kind of caller: 401 for unknown ones, and the missing action for those that lack it."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
     others = [caller for caller in callers if caller not in keys]
     faults = []
-    # Whoever may migrate keys does so last, and the keys have asked before.
+    # Callers that may migrate keys come last: a migration turns the keys into tokens.
     for caller in [*keys, *others]:
         row = await stage.row(caller, stage.routes if caller not in keys else [r for r in stage.routes if "/migrate" not in r.path])
         faults += [
@@ -475,8 +472,8 @@ async def test_every_caller_is_let_in_where_they_may_and_nowhere_else(stage: Sta
     assert not faults, "\n".join(faults)
 
 
-async def test_who_may_migrate_keys_with_a_key(stage: Stage) -> None:
-    """As with every other credential: an Admin's key, and no lower one. Keys are made anew for it, as it turns them into accounts."""
+async def test_the_migration_of_keys_with_a_key(stage: Stage) -> None:
+    """An Admin's key may, and no lower one, like other credentials. It gets new keys, since it turns them into accounts."""
     routes = [route for route in stage.routes if "/migrate" in route.path]
     assert len(routes) == 2
     for role in LADDER[:-1]:
@@ -497,15 +494,19 @@ async def test_exactly_the_permission_a_route_needs_lets_in(stage: Stage) -> Non
     for route in guarded:
         needs = route.needs
         assert isinstance(needs, Permission)
-        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(NOBODY), needs.scope)
-        if address(route) == f"/api/orgs/{NOBODY}":
-            scope = scope.replace("1", str(NOBODY))
-        grant = (needs.action, scope, 0 if needs.organization is OrganizationView.GLOBAL or address(route) == f"/api/orgs/{NOBODY}" else 1)
+        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(UNKNOWN_ID), needs.scope)
+        if address(route) == f"/api/orgs/{UNKNOWN_ID}":
+            scope = scope.replace("1", str(UNKNOWN_ID))
+        grant = (
+            needs.action,
+            scope,
+            0 if needs.organization is OrganizationView.GLOBAL or address(route) == f"/api/orgs/{UNKNOWN_ID}" else 1,
+        )
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
         second = ALSO.get(named(route))
-        told = (denied(needs.action), LET_IN if second is None else denied(f"all of {needs.action}, {second}"))
+        told = (denied(needs.action), ADMITTED if second is None else denied(f"all of {needs.action}, {second}"))
         for caller, outcome, (status, seen) in zip((bare, holders[grant]), told, asked, strict=True):
             if seen != outcome:
                 faults.append(wrong(named(route), outcome, status, seen, caller.name))
@@ -519,7 +520,7 @@ async def test_a_grant_on_one_object_is_none_on_another(stage: Stage) -> None:
         needs = route.needs
         if not isinstance(needs, Permission) or "{" not in needs.scope:
             continue
-        scope = re.sub(r"\{\w+\}", str(NOBODY + 1), needs.scope)
+        scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID + 1), needs.scope)
         caller = await stage.holder(f"next {named(route)}", needs.action, scope, 0)
         status, seen = await stage.outcome(caller, route)
         if seen != denied(needs.action):
@@ -529,7 +530,7 @@ async def test_a_grant_on_one_object_is_none_on_another(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])
 async def test_a_rule_on_one_folder_leads_past_the_first_check(stage: Stage, level: str, number: int) -> None:
-    """Of every route about what lies in folders, and of no other, for a member of role None: where the level allows what the route does."""
+    """The first check of every route about objects in folders, and of no other, passes for a member of role None whose level permits it."""
     login, uid = f"by-rule-{level}", f"open-{level}"
     caller = Caller(login, await stage.person(login, NONE), NONE)
     user = await stage.sql("""select id from "user" where login = $1""", login)
@@ -545,7 +546,7 @@ async def test_a_rule_on_one_folder_leads_past_the_first_check(stage: Stage, lev
             needs = route.needs
             assert isinstance(needs, Permission)
             least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
-            told = LET_IN if needs.by_object and number >= least else denied(needs.action)
+            told = ADMITTED if needs.by_object and number >= least else denied(needs.action)
             status, seen = row[named(route)]
             if seen != told:
                 faults.append(wrong(named(route), told, status, seen, login))

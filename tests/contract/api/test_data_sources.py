@@ -1,4 +1,4 @@
-"""Data sources as existing clients make, read and change them. How they are kept is told where they are stored."""
+"""Data sources over HTTP, as existing clients create, read and change them."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ async def test_little_is_needed(api: Api) -> None:
 
 @pytest.mark.parametrize(("given", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
 async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None:
-    """Its former name means the same; a type that nobody here knows is kept."""
+    """Its former name means the same; an unknown type is kept."""
     source = await made(api, name="n", type=given)
     known = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
     assert source["type"] == known.get(given, given)
@@ -117,7 +117,7 @@ async def test_a_type_has_one_name(api: Api, given: str, type_name: str) -> None
     ],
 )
 async def test_a_fault_is_named(api: Api, fields: dict[str, Any], said: str) -> None:
-    """400 that says what is wrong, on creation and on change; nothing is made, and no secret told."""
+    """The error is a 400 with the reason, for creation and change; nothing is stored, and no secret is returned."""
     body = {**PROMETHEUS, **fields}
     await made(api, name="there", uid="there")
     for answer in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
@@ -128,7 +128,7 @@ async def test_a_fault_is_named(api: Api, fields: dict[str, Any], said: str) -> 
 
 
 async def test_other_types_have_addresses_of_their_own(api: Api) -> None:
-    """Only where queries go by http is the address an URL; blanks around it are no part of it."""
+    """The address is a URL only for queries over HTTP; blanks around it are removed."""
     assert (await made(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
     assert (await made(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))["url"] == "https://[::1]:9090/p/?a=b"
 
@@ -180,7 +180,7 @@ async def test_a_change_of_what_was_changed_since_is_refused(api: Api) -> None:
 
 
 async def test_one_is_the_default(api: Api) -> None:
-    """Whichever was made so last; clients are told by its name, and by none where it is no longer."""
+    """The latest one that was made the default; its name is returned, or none after it was reset."""
     first, second = await made(api, name="A", isDefault=True), await made(api, name="B", isDefault=True)
     assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
     await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
@@ -192,7 +192,7 @@ async def test_one_is_the_default(api: Api) -> None:
 
 
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
-    """Two of the three ways tell its number; then it is unknown, in every way."""
+    """Two of the three ways return its id; then it is unknown in every way."""
     told = "Data source deleted"
     first, second, third = await made(api, name="a/b", uid="a"), await made(api, name="b", uid="b"), await made(api, name="c", uid="c")
     assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": told, "id": first["id"]})
@@ -208,7 +208,7 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
 
 
 async def test_a_grant_on_one_is_about_that_one(api: Api) -> None:
-    """In every way to name it; the list shows what may be read, and what cannot be is not told to exist."""
+    """In every way to name it; the list has readable ones, and the others are not revealed."""
     mine, other = await made(api, name="mine", uid="m"), await made(api, name="other", uid="o")
     reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
     assert names(await api("GET", AT, auth=reader)) == ["mine"]
@@ -251,8 +251,8 @@ async def test_older_names_of_a_data_source_are_granted_as_its_uid(api: Api) -> 
     assert await api("GET", path) == (200, {"permissions": []})
 
 
-async def test_access_is_told_where_it_is_asked_for(api: Api) -> None:
-    """What the caller may do with each, alone and in the list."""
+async def test_access_is_returned_on_request(api: Api) -> None:
+    """The caller's actions on each data source, alone and in the list."""
     await made(api, name="n", uid="n")
     all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
     assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
@@ -285,7 +285,7 @@ async def test_clients_are_told_what_they_may_query(api: Api) -> None:
 
 
 async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
-    """Not in an answer, the audit or the log, whatever was done with it; the audit tells which secrets were set or removed."""
+    """No response, audit event or log line has one; the audit names the secrets that were set or removed."""
     with capture_logs() as logged:
         api = await start_api(log_level="debug")
         uid = (await made(api, **PROMETHEUS))["uid"]

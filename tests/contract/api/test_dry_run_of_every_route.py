@@ -12,7 +12,7 @@ import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.deliveries import PUSH, SECRET, hooked
 from tests.contract.api.repositories import REPOSITORIES
-from tests.contract.api.test_audit_of_every_route import ASKS, READING, REPOSITORY, Ask, Made, Prepared, ask, prepared
+from tests.contract.api.test_audit_of_every_route import ASKS, READING, REPOSITORY, Ask, Made, PreparedCall, ask, prepared
 from tests.contract.api.test_sync_from_git import dashboard, synced
 from tests.servers.git import GitServer, git
 from tests.servers.git_host import signature
@@ -118,7 +118,7 @@ def tried(routes: list[Route]) -> dict[str, Route]:
     }
 
 
-async def all_prepared(system: System) -> dict[str, Prepared]:
+async def all_prepared(system: System) -> dict[str, PreparedCall]:
     asks, calls = {**ASKS, **OWN}, {}
     for name, route in tried(system.api.routes).items():
         assert name in asks, f"give {name} a call that this test can try"
@@ -126,7 +126,7 @@ async def all_prepared(system: System) -> dict[str, Prepared]:
     body = json.dumps(PUSH).encode()
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
     delivered = calls[WEBHOOK]
-    calls[WEBHOOK] = Prepared("POST", delivered.path, PUSH, None, headers)
+    calls[WEBHOOK] = PreparedCall("POST", delivered.path, PUSH, None, headers)
     # Their health is known for the whole test: a request that has to look first records what it saw.
     await system.api.sql(
         "update resource set status = jsonb_set(status::jsonb, '{health}', '{\"healthy\": true, \"checked\": 9000000000000}')::text "

@@ -1,4 +1,4 @@
-"""Explicit grants over HTTP: given, shown and taken away, and never beyond what the giver holds."""
+"""Explicit grants over HTTP: given, listed and revoked, within the permissions of the caller."""
 
 from typing import Any
 
@@ -63,7 +63,7 @@ async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> N
     ],
 )
 async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) -> None:
-    """The answer names the action, or the scope that does not fit; what was granted before stays."""
+    """The error names the action, or the invalid scope; earlier grants are kept."""
     await api.person("anna", Role.VIEWER, ("org.users:read", "users:id:1"))
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
@@ -72,7 +72,7 @@ async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) ->
     assert (await api("GET", path))[1]["permissions"] == [{"action": "org.users:read", "scope": "users:id:1"}]
 
 
-async def test_nobody_grants_or_revokes_what_they_do_not_hold(api: Api) -> None:
+async def test_only_held_permissions_are_granted_and_revoked(api: Api) -> None:
     """An organization's Admin hands on what Admins may; a server admin's actions they can neither give nor take away."""
     boss = await api.person("boss", Role.ADMIN)
     account, _ = await robot(api)
@@ -88,7 +88,7 @@ async def test_nobody_grants_or_revokes_what_they_do_not_hold(api: Api) -> None:
 
 @pytest.mark.parametrize("verb", ["merge patch", "apply", "update", "classic"])
 async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
-    """Who changes an object is answered the whole of it: they need both."""
+    """Changing an object returns the whole of it, so it needs both."""
     objects = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await api("POST", objects, {"metadata": {"name": "d"}, "spec": {"title": "Secret"}}))[0] == 201
     name = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
@@ -120,7 +120,7 @@ async def test_grants_beyond_the_current_organization_are_for_server_admins(api:
 
 
 async def test_a_grant_is_held_by_members_only(api: Api) -> None:
-    """In an organization they are no member of, a user is not found; leaving takes the grants along."""
+    """In an organization without the user as member they are unknown; leaving revokes the grants."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
@@ -133,7 +133,7 @@ async def test_a_grant_is_held_by_members_only(api: Api) -> None:
 
 
 async def test_a_service_account_of_another_organization_is_unknown(api: Api) -> None:
-    """As is a user's number, and a number nobody has."""
+    """So are a user's id, and an unknown id."""
     two = await api.organization("Two")
     other = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('b', 'b', $1, true) returning id""", two)
     for number in (other, 1, 9999):

@@ -1,4 +1,4 @@
-"""What every response says to browsers, who reads metrics, and which failed logins are on record."""
+"""Security headers of every response, access to metrics, and recorded failed logins."""
 
 from .conftest import Api, StartApi, basic
 
@@ -17,8 +17,8 @@ async def test_no_response_is_taken_for_another_type_and_no_token_is_stored(api:
         assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
 
 
-async def test_metrics_are_for_who_has_their_token(start_api: StartApi) -> None:
-    """Where the setting gives one."""
+async def test_metrics_need_their_token(start_api: StartApi) -> None:
+    """If the setting has a token, metrics need it."""
     api = await start_api(metrics_token="of the scraper")
     for authorization, status in ((None, 401), ("Bearer wrong", 401), ("Bearer of the scraper", 200)):
         headers = {} if authorization is None else {"Authorization": authorization}

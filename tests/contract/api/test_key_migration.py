@@ -1,4 +1,4 @@
-"""Legacy keys become tokens of service accounts, and whoever holds one notices nothing."""
+"""Migration of legacy keys to tokens of service accounts, which their holders do not notice."""
 
 import time
 
@@ -29,7 +29,7 @@ async def test_every_key_gets_an_account_of_its_own(api: Api) -> None:
 
 
 async def test_logins_that_are_taken_get_a_number(api: Api) -> None:
-    """Keys may differ in case only, logins may not; and people may have any login."""
+    """Keys may differ only in case, logins may not; and users may have any login."""
     for login in ("sa-autogen-1-ci", "SA-AUTOGEN-1-ci-2"):
         await api.person(login, Role.VIEWER)
     for name in ("ci", "CI", "Ci"):
@@ -42,7 +42,7 @@ async def test_logins_that_are_taken_get_a_number(api: Api) -> None:
 
 
 async def test_a_migrated_key_still_logs_in(api: Api) -> None:
-    """By the same text, with the same role, before and after; one that has ended stays ended."""
+    """It has the same text and role before and after; an expired key is still expired."""
     await api.legacy_key("boss", role=Role.ADMIN)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     boss, old = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
@@ -86,7 +86,7 @@ async def test_migrating_is_on_record_once(api: Api) -> None:
 
 
 @pytest.mark.parametrize("alone", [True, False])
-async def test_nobody_migrates_a_key_above_themselves(api: Api, alone: bool) -> None:
+async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, alone: bool) -> None:
     """Its account would be theirs to change. Nothing is migrated then, whatever other keys there are."""
     await api.legacy_key("low")
     key = await api.legacy_key("boss", role=Role.ADMIN)

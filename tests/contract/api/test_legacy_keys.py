@@ -1,4 +1,4 @@
-"""Legacy API keys: what clients that still list and delete them rely on."""
+"""Legacy API keys over HTTP, for clients that still list and delete them."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ async def test_no_keys_are_an_empty_list(api: Api) -> None:
 
 
 async def test_a_key_shows_what_it_has_and_nothing_else(api: Api) -> None:
-    """What a key lacks is absent, not null; times are RFC 3339 in UTC with whole seconds; the members keep their order."""
+    """Missing members are absent, not null; times are RFC 3339 in UTC with whole seconds; the members keep their order."""
     later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=LATER)
     never = await api.legacy_key("API", role=Role.ADMIN)
     used = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
@@ -70,7 +70,7 @@ async def test_all_keys_are_listed_in_the_order_of_their_names(api: Api) -> None
     + [(f"?includeExpired={text}", ["never", "valid"]) for text in ("false", "yes", "")],
 )
 async def test_expired_keys_are_listed_when_asked_for(api: Api, query: str, names: list[str]) -> None:
-    """What cannot be read as true is false."""
+    """A value that cannot be read as true is false."""
     await api.legacy_key("never")
     await api.legacy_key("valid", expires=LATER)
     await api.legacy_key("ended", expires=BEFORE)
@@ -162,8 +162,8 @@ async def test_keys_are_not_made_any_more_whoever_asks(api: Api, auth: str | Non
     assert [line["event"] for line in warnings] == ["removed_endpoint_called"] * 2
 
 
-async def test_a_throttled_caller_hears_that_keys_are_gone(start_api: StartApi) -> None:
-    """Who guessed too often is told as everybody else."""
+async def test_a_throttled_caller_gets_that_keys_are_gone(start_api: StartApi) -> None:
+    """A caller over the limit of guesses gets the same response as others."""
     api = await start_api(login_attempts=1)
     for _ in range(3):
         assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
@@ -181,7 +181,7 @@ async def test_a_throttled_caller_hears_that_keys_are_gone(start_api: StartApi) 
     ids=["20 MB", "waits for 100", "snappy", "zstd", "br", "two codings", "gzip", "chunked"],
 )
 async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
-    """The answer comes though not one byte of the body has been sent, and nobody is asked to send it."""
+    """The response is sent before any byte of the body, and the client is not asked to send it."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
     writer.write(f"POST {LIST} HTTP/1.1\r\n{head}\r\n".encode())

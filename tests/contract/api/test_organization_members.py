@@ -1,4 +1,4 @@
-"""Members of organizations over HTTP: listed, added, given another role, removed."""
+"""Members of organizations over HTTP: listing, adding, changing the role, removing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -36,7 +36,7 @@ async def add(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_members_are_shown_with_role_and_picture(api: Api, path: str) -> None:
-    """By e-mail; who was never seen counts as last seen ten years before they were made. Service accounts are no members."""
+    """Sorted by e-mail; a user never seen counts as last seen ten years before creation. Service accounts are not members."""
     await api.person("Anna@x.org", Role.EDITOR)
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa-1-x', 'sa-1-x', 1, true)""")
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa-1-x'""")
@@ -86,7 +86,7 @@ async def test_who_may_read_one_member_sees_that_one(api: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_a_user_is_added_once(api: Api, path: str) -> None:
-    """By login or e-mail in any case; a second time is a conflict, nobody is not found."""
+    """By login or e-mail in any case; a second time is a conflict, and an unknown user is not found."""
     two = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER, org_id=two)
     user_id = await add(api, "anna", "Viewer")
@@ -102,8 +102,8 @@ async def test_a_user_is_added_once(api: Api, path: str) -> None:
     assert roles == {1: "Editor", two: "Viewer"}
 
 
-async def test_a_service_account_is_nobody_to_add(api: Api) -> None:
-    """It belongs to one organization for ever, and is a stranger to every list of users."""
+async def test_a_service_account_cannot_be_added(api: Api) -> None:
+    """It belongs to one organization permanently, and is unknown to every list of users."""
     two = await api.organization("Two")
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
@@ -113,7 +113,7 @@ async def test_a_service_account_is_nobody_to_add(api: Api) -> None:
 
 
 async def test_members_of_an_unknown_organization(api: Api) -> None:
-    """Nobody is added there, and a change of role is the 500 that clients know."""
+    """Adding is not found, and a change of role is the 500 that clients know."""
     assert await api("POST", "/api/orgs/9999/users", {"loginOrEmail": "admin", "role": "Viewer"}) == (
         404,
         {"message": "Organization not found"},
@@ -141,8 +141,8 @@ async def test_a_body_of_another_shape_is_refused(api: Api, body: Any) -> None:
         assert await api(method, path, body) == (400, {"message": "bad request data"})
 
 
-async def test_nobody_gives_a_role_above_their_own(api: Api) -> None:
-    """Who may add and change members as an Editor makes Editors, not Admins; a server admin makes anybody anything."""
+async def test_a_role_above_the_callers_cannot_be_given(api: Api) -> None:
+    """An Editor who may add and change members makes Editors, not Admins; a server admin may give any role."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER, org_id=two)
     everybody = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
@@ -170,7 +170,7 @@ async def test_a_change_of_role_holds_at_once(api: Api) -> None:
 
 
 async def test_the_last_admin_stays_admin(api: Api) -> None:
-    """Neither removed nor given another role, until there is another Admin; a service account is none."""
+    """They are neither removed nor given another role until there is another Admin; a service account does not count."""
     await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true)""")
     await api.sql("""insert into org_user (org_id, user_id, role) select 1, id, 'Admin' from "user" where login = 'sa'""")
     for path in ("/api/org/users/1", "/api/orgs/1/users/1"):
@@ -216,8 +216,8 @@ async def test_a_member_beyond_the_quota_is_not_added(start_api: StartApi) -> No
     assert (status, refused["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 2, "used": 2})
 
 
-async def test_members_added_at_once_do_not_pass_the_limit(start_api: StartApi) -> None:
-    """Of ten at a limit of five, as many are added as there is room for."""
+async def test_members_added_concurrently_do_not_pass_the_limit(start_api: StartApi) -> None:
+    """Ten concurrent additions at a limit of five succeed only as long as there is room."""
     api = await start_api(quota_defaults="org_user=5")
     two = await api.organization("Two")
     for index in range(10):
@@ -244,7 +244,7 @@ async def test_every_change_of_a_membership_is_on_record(api: Api) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
-async def test_nobody_lowers_or_removes_who_is_above_them(api: Api, path: str) -> None:
+async def test_members_above_the_caller_cannot_be_changed(api: Api, path: str) -> None:
     """An Editor who may change members changes Editors, not Admins."""
     for login, role in (("chief", Role.ADMIN), ("peer", Role.EDITOR)):
         await api.person(login, role)

@@ -1,4 +1,4 @@
-"""Organizations over HTTP: their shapes, texts and statuses, as existing clients read them."""
+"""Organizations over HTTP: shapes, texts and statuses, as existing clients read them."""
 
 from typing import Any
 
@@ -28,14 +28,14 @@ async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> No
 
 @pytest.mark.parametrize("path", ["/api/org/address", "/api/orgs/1/address"])
 async def test_an_address_is_replaced_as_a_whole(api: Api, path: str) -> None:
-    """What a body leaves out is empty afterwards."""
+    """Members that a body omits are empty afterwards."""
     assert await api("PUT", path, {"address1": "A 1", "city": "B", "zipCode": "1"}) == (200, {"message": "Address updated"})
     assert await api("PUT", path, {"ADDRESS2": "c/o", "country": None}) == (200, {"message": "Address updated"})
     assert (await api("GET", "/api/org"))[1]["address"] == EMPTY | {"address2": "c/o"}
 
 
-async def test_an_organization_is_made_found_and_deleted(api: Api) -> None:
-    """Making one answers its number and makes the user who made it its Admin, without moving them there."""
+async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
+    """Creating one returns its id and makes its creator an Admin, without changing their current organization."""
     status, made = await api("POST", "/api/orgs", {"name": "New Org."})
     assert (status, made) == (200, {"message": "Organization created", "orgId": made["orgId"]})
     number = made["orgId"]
@@ -50,7 +50,7 @@ async def test_an_organization_is_made_found_and_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("name", ["unknown", "main org.", "a%2Fb", "%C3%BC"])
-async def test_a_name_nobody_has_is_not_found(api: Api, name: str) -> None:
+async def test_an_unknown_name_is_not_found(api: Api, name: str) -> None:
     """Names are compared exactly; two that differ in case are two."""
     assert await api("GET", f"/api/orgs/name/{name}") == (404, {"message": "Organization not found"})
 
@@ -167,8 +167,8 @@ async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
     assert (await api("DELETE", f"/api/orgs/{number}", auth=anna))[0] == 403
 
 
-async def test_an_organization_beyond_the_quota_is_not_made(start_api: StartApi) -> None:
-    """The refusal tells the target and its limit, and nothing is left behind."""
+async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartApi) -> None:
+    """The refusal names the target and its limit, and nothing is stored."""
     api = await start_api(quota_defaults="global_org=2,user_org=5")
     assert (await api("POST", "/api/orgs", {"name": "Two"}))[0] == 200
     status, refused = await api("POST", "/api/orgs", {"name": "Three"})
@@ -178,7 +178,7 @@ async def test_an_organization_beyond_the_quota_is_not_made(start_api: StartApi)
 
 
 async def test_deleting_an_organization_leaves_nothing_of_it(api: Api) -> None:
-    """Its service accounts go; its people stay, and who had it as the current one acts in their first organization."""
+    """Its service accounts are deleted; users are kept, and act in their first organization instead."""
     number = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
@@ -191,8 +191,8 @@ async def test_deleting_an_organization_leaves_nothing_of_it(api: Api) -> None:
     assert await api.sql("select count(*) from org_user where org_id = $1", number) == 0
 
 
-async def test_every_change_of_an_organization_is_on_record(api: Api) -> None:
-    """Who, what and to which, in the order it happened; a refused change leaves none that says it went well."""
+async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
+    """The events have actor and object, in order; a refused change is not recorded as successful."""
     number = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"})
     await api("PUT", f"/api/orgs/{number}", {"name": "Main Org."})

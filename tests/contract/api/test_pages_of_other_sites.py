@@ -1,4 +1,4 @@
-"""What pages of other sites reach with the password that a browser keeps for this server, in a real browser."""
+"""Requests of other sites' pages with the password that a real browser keeps for this server."""
 
 from collections.abc import AsyncIterator
 

@@ -1,4 +1,4 @@
-"""Preferences of users, teams and organizations: only what is set is shown, and what they name must exist."""
+"""Preferences of users, teams and organizations: only those that are set are returned, and references must exist."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ async def test_each_has_their_own(api: Api, paths: list[str]) -> None:
 
 
 async def test_those_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:
-    """Everybody has preferences of their own."""
+    """All users have preferences of their own."""
     kim = await api.person("kim", Role.EDITOR)
     for method, body in (("GET", None), ("PUT", {}), ("PATCH", {})):
         assert [(await api(method, path, body, auth=kim))[0] for path in paths] == [200, 403, 403]

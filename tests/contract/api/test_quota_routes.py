@@ -1,4 +1,4 @@
-"""Quotas as they are read and set. How they are kept is told where things are made."""
+"""Quotas: reading and setting limits over HTTP."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
 
 
 async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
-    """Their order is fixed, their names are snake_case, and whose they are is told by one id."""
+    """Their order is fixed, their names are snake_case, and one id names their owner."""
     api = await start_api(quota_defaults=DEFAULTS)
     account = await api.account("robot")
     await api.token(account, "t")
@@ -37,7 +37,7 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
 
 
 async def test_a_user_has_one_quota(start_api: StartApi) -> None:
-    """How many organizations they may be in, by whoever asks."""
+    """It limits the organizations that they may be in, regardless of the caller that adds them."""
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
     assert await api("GET", OWN) == expected
@@ -45,21 +45,21 @@ async def test_a_user_has_one_quota(start_api: StartApi) -> None:
 
 
 async def test_without_defaults_nothing_is_limited(api: Api) -> None:
-    """Which is shown as -1."""
+    """Unlimited is returned as -1."""
     assert await limits(api) == dict.fromkeys(LIMITS, -1)
     assert await limits(api, OWN) == {"org_user": -1}
 
 
 @pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN)])
 async def test_a_limit_is_set_and_set_again(api: Api, path: str, read: str) -> None:
-    """Any limit after any other; a negative one is none, and shown as -1; 0 is kept; the text is the same for users."""
+    """Any limit may replace any other; a negative one means unlimited and is returned as -1; 0 is kept; users have the same text."""
     for limit, shown in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
         assert (await limits(api, read))["org_user"] == shown
 
 
-async def test_target_and_owner_stand_in_the_path(api: Api) -> None:
-    """What the body says of them has no effect; names match in any case."""
+async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
+    """Target and owner in the body have no effect; names match in any case."""
     body = {"LIMIT": 5, "target": "dashboard", "org_id": 77, "user_id": 1, "used": 3}
     assert await api("PUT", f"{ORG_1}/org_user", body) == UPDATED
     assert await limits(api) == {**dict.fromkeys(LIMITS, -1), "org_user": 5}
@@ -89,15 +89,15 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
     [(ORG_1, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1, "org_user")],
 )
 @pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
-async def test_an_unknown_target_is_told_the_known_ones(api: Api, path: str, known: str, target: str) -> None:
-    """Targets of everybody together are set by no call."""
+async def test_an_unknown_target_is_refused_with_the_known_ones(api: Api, path: str, known: str, target: str) -> None:
+    """Global targets cannot be set by any call."""
     answer = await api("PUT", f"{path}/{target}", {"limit": 5})
     assert typed(answer) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
 
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
 async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
-    """Of an organization and of a user, to read and to set."""
+    """The ids of organizations and users, for reading and setting."""
     bad_org, bad_user = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
     for path, expected in ((f"/api/orgs/{text}/quotas", bad_org), (f"/api/admin/users/{text}/quotas", bad_user)):
         assert typed(await api("GET", path)) == expected
@@ -105,8 +105,8 @@ async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
 
 
 @pytest.mark.parametrize("number", [9999, 0, -1])
-async def test_who_is_not_there_has_no_quotas(api: Api, number: int) -> None:
-    """No defaults are shown for an unknown organization or user, and no limit is kept; a service account is no user."""
+async def test_unknown_owners_have_no_quotas(api: Api, number: int) -> None:
+    """An unknown organization or user has no defaults, and no limit is stored; a service account is not a user."""
     account = await api.account("robot")
     for path in (f"/api/orgs/{number}/quotas", f"/api/admin/users/{number}/quotas", f"/api/admin/users/{account}/quotas"):
         message = "Organization not found" if "orgs" in path else "user not found"
@@ -140,7 +140,7 @@ CALLS = [
 
 @pytest.mark.parametrize(("method", "path", "action"), CALLS)
 async def test_quotas_need_their_permission(api: Api, method: str, path: str, action: str) -> None:
-    """A Viewer hears which; a stranger is 401."""
+    """A Viewer gets the missing permission, an unauthenticated client 401."""
     viewer = await api.person("vic", Role.VIEWER)
     status, body = await api(method, path, {"limit": 5}, auth=viewer)
     assert (status, body["title"], body["message"].rpartition(" ")[2]) == (403, "Access denied", action)
@@ -163,7 +163,7 @@ async def test_an_admin_reads_the_own_organization_and_sets_nothing(api: Api) ->
 
 
 async def test_a_grant_counts_in_its_organization(api: Api) -> None:
-    """Whoever may set limits in organization 1 only, may not in organization 2; a grant everywhere is one in both."""
+    """A grant in organization 1 does not count in organization 2; a global grant counts in both."""
     other = await api.organization("Two")
     here = await api.person("here", Role.NONE, ("orgs.quotas:write", "org:id:1"))
     everywhere = await api.person("everywhere", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
@@ -184,7 +184,7 @@ async def test_a_grant_on_one_user_is_about_that_one(api: Api) -> None:
 
 
 async def test_a_token_has_no_user_quotas(api: Api) -> None:
-    """It is told that the call is about a user."""
+    """The error says that the call is about a user."""
     _, text = await api.token(await api.account("robot", Role.ADMIN), "t")
     status, body = await api("GET", OWN, auth=f"Bearer {text}")
     expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
@@ -192,8 +192,8 @@ async def test_a_token_has_no_user_quotas(api: Api) -> None:
     assert (await api("GET", ORG, auth=f"Bearer {text}"))[0] == 200
 
 
-async def test_a_limit_that_was_set_is_on_record(api: Api) -> None:
-    """Who set what for whom; what was refused by its body is not."""
+async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
+    """The event has actor, owner and limit; a request with an invalid body has no event."""
     await api("PUT", f"{ORG_1}/api_key", {"limit": -5})
     await api("PUT", f"{ORG_1}/api_key", {"limit": "x"})
     await api("PUT", f"{USER_1}/org_user", {"limit": 3})

@@ -1,4 +1,4 @@
-"""Tokens of service accounts: made, listed, deleted, and shown once."""
+"""Tokens of service accounts: created, listed, deleted, and shown once."""
 
 import asyncio
 import time
@@ -136,8 +136,8 @@ async def test_of_many_who_make_one_token_at_once_one_succeeds(api: Api, account
     assert {typed(answer) for answer in answers if answer[0] == 400} == {TAKEN}
 
 
-async def test_no_more_tokens_are_made_than_the_quota_allows(start_api: StartApi) -> None:
-    """Also by many at once; the refusal says how many there may be and are."""
+async def test_no_more_tokens_are_created_than_the_quota_allows(start_api: StartApi) -> None:
+    """Also by concurrent requests; the refusal names the limit and the number of tokens."""
     api = await start_api(quota_defaults="org_api_key=10")
     account = await api.account("robot")
     await api.legacy_key("one of them")

@@ -1,4 +1,4 @@
-"""Service accounts as existing clients make, find, read, change and delete them."""
+"""Service accounts over HTTP: creating, finding, reading, changing and deleting them."""
 
 import asyncio
 from typing import Any
@@ -101,8 +101,8 @@ async def test_an_unknown_role_is_refused(api: Api, role: str) -> None:
     assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": role})) == BAD_ROLE
 
 
-async def test_nobody_makes_an_account_above_themselves(api: Api) -> None:
-    """Whoever may make accounts, but is an Editor, makes no Admin, and raises none to Admin."""
+async def test_an_account_above_the_caller_cannot_be_created(api: Api) -> None:
+    """An Editor who may create accounts creates no Admin, and raises none to Admin."""
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:create", "*"), ("serviceaccounts:write", "*"))
     expected = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
     assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": "Admin"}, auth=editor)) == expected
@@ -124,8 +124,8 @@ async def test_a_name_is_given_once_in_an_organization(api: Api) -> None:
     assert await api.account("My Robot", auth=admin)
 
 
-async def test_a_login_that_a_person_has_gets_a_number(api: Api) -> None:
-    """People may be called anything; the account is made all the same."""
+async def test_a_login_that_a_user_has_gets_a_number(api: Api) -> None:
+    """Users may have any login; the account is created nevertheless."""
     for login in ("sa-1-robot", "SA-1-ROBOT-2"):
         await api.person(login, Role.VIEWER)
     status, made = await api("POST", ACCOUNTS, {"name": "robot"})
@@ -162,7 +162,7 @@ async def test_an_admin_is_told_the_five_things_they_may_do(api: Api) -> None:
 
 @pytest.mark.parametrize(("method", "body"), [("GET", None), ("PATCH", {}), ("DELETE", None)])
 async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any) -> None:
-    """So is a person, and another organization's account; what is neither number nor uid is no id."""
+    """So are a user and another organization's account; a text that is neither id nor uid is invalid."""
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
@@ -174,7 +174,7 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any)
 
 
 async def test_an_account_is_changed_by_what_is_given(api: Api) -> None:
-    """What is missing stays, and what does not belong to it has no effect."""
+    """Missing members are kept, and unknown ones have no effect."""
     account = await api.account("robot", Role.EDITOR)
     status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {"name": "foo", "role": "Admin"})
     assert status == 200
@@ -297,8 +297,8 @@ async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
         ("POST", "/migrate/1", "serviceaccounts:write"),
     ],
 )
-async def test_accounts_are_the_admins_business(api: Api, method: str, path: str, action: str) -> None:
-    """An Editor hears which permission is lacking, a stranger nothing."""
+async def test_accounts_are_for_admins(api: Api, method: str, path: str, action: str) -> None:
+    """An Editor gets the missing permission, an unauthenticated client nothing."""
     editor = await api.person("ed", Role.EDITOR)
     status, body = await api(method, ACCOUNTS + path, {}, auth=editor)
     assert (status, body["message"].rpartition(" ")[2]) == (403, action)
@@ -306,7 +306,7 @@ async def test_accounts_are_the_admins_business(api: Api, method: str, path: str
 
 
 async def test_a_service_account_never_logs_in_with_a_password(api: Api) -> None:
-    """Nor is it counted among the people of its organization."""
+    """Nor does it count among the users of its organization."""
     await api.account("robot")
     for password in ("", PASSWORD, "sa-1-robot"):
         assert (await api("GET", ACCOUNTS, auth=basic("sa-1-robot", password)))[0] == 401
@@ -317,7 +317,7 @@ ABOVE = ("can not assign a role higher than user's role", "serviceaccounts.ErrRo
 
 
 async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
-    """The answers to each way of getting hold of an account."""
+    """Return the responses to each way of getting control of an account."""
     one = f"{ACCOUNTS}/{account}"
     return [
         await api("POST", f"{one}/tokens", {"name": "stolen"}, auth=auth),
@@ -325,7 +325,7 @@ async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
     ]
 
 
-async def test_nobody_gets_hold_of_an_account_with_a_higher_role(api: Api) -> None:
+async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> None:
     """Neither by a token of it nor by changing it; of one that is not above them they do."""
     account = await api.account("boss", Role.ADMIN)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
@@ -336,7 +336,7 @@ async def test_nobody_gets_hold_of_an_account_with_a_higher_role(api: Api) -> No
 
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
-async def test_nobody_gets_hold_of_an_account_with_more_grants(api: Api, action: str) -> None:
+async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action: str) -> None:
     """Global ones count where the caller holds them globally, whatever name they are stored by. Server admins, and equals, do."""
     account = await api.account("root")
     await api.grant(account, action, "*", 0)
@@ -359,7 +359,7 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
     assert [status for status, _ in await takeovers(api, account, chief)] == [200] * 5
 
 
-async def test_the_role_nobody_asked_for_is_not_above_its_giver_either(api: Api) -> None:
+async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
     """Without a role an account is Viewer, which who has no role at all cannot make."""
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
     assert typed(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE

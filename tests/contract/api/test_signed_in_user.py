@@ -1,4 +1,4 @@
-"""What the caller learns and changes about themselves."""
+"""The signed-in user: reading and changing their own data."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 
 
 async def test_the_caller_is_shown(api: Api) -> None:
-    """The server admin is told to be one."""
+    """The server admin is shown as one."""
     status, profile = await api("GET", "/api/user")
     assert status == 200
     shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
@@ -20,7 +20,7 @@ async def test_the_caller_is_shown(api: Api) -> None:
 
 
 async def test_a_caller_renames_themselves_and_no_more(api: Api) -> None:
-    """What else a body holds has no effect."""
+    """Other members of a body have no effect."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"name": "Anna", "login": "anna", "isGrafanaAdmin": True, "orgId": 9, "id": 1, "password": "other"}
     assert await api("PUT", "/api/user", body, auth=anna) == (200, {"message": "User updated"})
@@ -82,7 +82,7 @@ async def test_a_password_that_cannot_be_changed_stays(api: Api, body: Any, text
 
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
-    """After the attempts that are borne the right one is refused with the same words: somebody is at a foreign keyboard."""
+    """After too many attempts the correct password is refused with the same words: another client may be at this keyboard."""
     api = await start_api(login_attempts=3)
     refused = (400, {"message": "Invalid old password"})
     for _ in range(3):
@@ -119,14 +119,14 @@ async def test_a_dashboard_is_starred_by_number(api: Api) -> None:
         assert await api(method, f"{stars}/d") == (400, {"message": "id is invalid"})
 
 
-async def test_who_may_not_read_a_dashboard_cannot_tell_it_is_there_by_starring(api: Api) -> None:
-    """The same 404 for one that is there."""
+async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
+    """An existing dashboard gets the same 404 as a missing one."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     nobody = await api.person("nobody", Role.NONE)
     assert await api("POST", "/api/user/stars/dashboard/uid/d", auth=nobody) == (404, {"message": "Dashboard not found"})
 
 
-async def test_a_legacy_key_is_nobody_but_has_an_organization(api: Api) -> None:
+async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> None:
     """It reads itself, its organization and what it may do; what is a person's is refused, naming the route."""
     await api.legacy_key("robot", role=Role.EDITOR)
     key = f"Bearer {legacy_text('robot')}"
@@ -157,7 +157,7 @@ async def test_what_the_caller_may_do(api: Api) -> None:
 
 
 async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
-    """The version they parse is the one that is set; a wrong credential is told, which is how they check theirs."""
+    """The version that they parse is the configured one; wrong credentials are refused, which is how clients check theirs."""
     api = await start_api(reported_version="12.1.0", quotas_enabled=False)
     status, found = await api("GET", "/api/frontend/settings")
     assert (status, found["buildInfo"]["version"], found["namespace"]) == (200, "12.1.0", "default")

@@ -1,4 +1,4 @@
-"""What is sent with a job or an evaluation is kept, or the submitter learns of it: over HTTP, by each of its doors."""
+"""Metadata of submitted jobs and evaluations: it is stored, or the submitter is warned, on every route."""
 
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ TEAM: Final = f"{repositories.REPOSITORIES}/team"
 
 @pytest.fixture
 async def team(api: Api) -> Api:
-    """A gateway with one local repository; nobody takes up what is asked for."""
+    """Yield a gateway with one local repository and without a worker."""
     await repositories.made(api, "team", api.data / "team", "write")
     return api
 

@@ -117,8 +117,8 @@ async def test_a_deleted_team_takes_its_members_and_preferences_along(api: Api) 
     assert await api("DELETE", f"/api/teams/{team}") == NOT_FOUND
 
 
-async def test_members_are_people_of_the_organization(api: Api) -> None:
-    """Added once, changed, removed; nobody from elsewhere, no service account, and no permission but 0 and 4."""
+async def test_members_are_users_of_the_organization(api: Api) -> None:
+    """They are added once, changed and removed; no other users, no service accounts, and no permission but 0 and 4."""
     team = await made(api, "A")
     await api.person("kim", Role.VIEWER)
     elsewhere = await api.organization("Second")
@@ -153,7 +153,7 @@ async def test_who_leaves_the_organization_leaves_its_teams(api: Api) -> None:
 
 
 async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
-    """A grant on one team opens that one, by number and uid, and narrows the search to it; of others it does not tell whether they are."""
+    """A grant on one team opens it by id and uid, and limits the search to it; other teams are not revealed."""
     first, second = await made(api, "A"), await made(api, "B")
     editor = await api.person("editor", Role.EDITOR)
     for method, path in (("GET", "/api/teams/search"), ("POST", "/api/teams"), ("GET", f"/api/teams/{first}"), ("GET", "/api/teams/9999")):
@@ -172,7 +172,7 @@ async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
 
 
 async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
-    """One's own for everybody; another one's for who may read both users and teams, and only those teams."""
+    """All users may list their own teams; those of another user need the right to read both users and teams."""
     for name in ("b", "A"):
         await made(api, name)
     status, own = await api("GET", "/api/user/teams")
@@ -190,7 +190,7 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
 
 
 async def reader(api: Api, team_id: int) -> str:
-    """The credentials of somebody who may read all users, and one team."""
+    """Return the credentials of a user who may read all users, and one team."""
     auth = await api.person("lou", Role.VIEWER, ("teams:read", f"teams:id:{team_id}"))
     await api.grant(await api.sql("""select id from "user" where login = 'lou'"""), "users:read", "*", 0)
     return auth

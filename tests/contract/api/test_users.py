@@ -1,4 +1,4 @@
-"""Users over HTTP, as those see them who may see all of them."""
+"""Users over HTTP, for callers who may see all of them."""
 
 from typing import Any
 
@@ -47,8 +47,8 @@ async def test_signs_in_an_e_mail_are_found(api: Api) -> None:
 
 
 @pytest.mark.parametrize("number", ["unknown", "9999", "-1", "0", "9223372036854775808", "1.0"])
-async def test_a_user_that_is_not_there(api: Api, number: str) -> None:
-    """A number nobody has and a text that is none are both nobody."""
+async def test_unknown_users_are_not_found(api: Api, number: str) -> None:
+    """An unknown id and a text that is not an id are both unknown."""
     assert await api("GET", f"/api/users/{number}") == (404, {"message": "user not found"})
     assert await api("GET", f"/api/users/{number}/orgs") == (404, {"message": "user not found"})
     bodies: list[Any] = [{}, {"login": "x"}, []]
@@ -56,13 +56,13 @@ async def test_a_user_that_is_not_there(api: Api, number: str) -> None:
         assert await api("PUT", f"/api/users/{number}", body) == (404, {"message": "User not found"})
 
 
-async def test_nobody_is_looked_up(api: Api) -> None:
+async def test_an_empty_look_up_is_refused(api: Api) -> None:
     assert await api("GET", "/api/users/lookup?loginOrEmail=unknown") == (404, {"message": "user not found"})
     assert await api("GET", "/api/users/lookup") == (404, {"message": "user not found"})
 
 
-async def test_a_service_account_is_no_user(api: Api) -> None:
-    """Its number is nobody's, on every route about users."""
+async def test_a_service_account_is_not_a_user(api: Api) -> None:
+    """Its id is unknown on every route about users."""
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     assert (await api("GET", f"/api/users/{number}"))[0] == 404
     assert (await api("GET", "/api/users/lookup?loginOrEmail=sa"))[0] == 404
@@ -134,8 +134,8 @@ async def test_a_change_that_cannot_be_made_is_refused(api: Api, body: Any, text
 
 
 @pytest.mark.parametrize("body", [{"login": "ADMIN"}, {"email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}])
-async def test_a_login_is_nobody_elses_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
-    """In any case of letters, and crosswise: else a login would be found for somebody else's e-mail."""
+async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
+    """In any case and crosswise: otherwise a login would match another user's e-mail."""
     number = await made(api)
     assert await api("PUT", f"/api/users/{number}", body) == (409, {"message": "Update would result in user login conflict"})
 
@@ -151,8 +151,8 @@ async def test_the_organizations_of_a_user(api: Api) -> None:
     )
 
 
-async def test_a_user_is_moved_to_an_organization_of_theirs(api: Api) -> None:
-    """To no other, and nobody else is."""
+async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
+    """To no other organization, and no other user is moved."""
     two, number = await api.organization("Two"), await made(api)
     unauthorized = (401, {"message": "Unauthorized"})
     assert await api("POST", f"/api/users/{number}/using/{two}") == unauthorized
@@ -190,8 +190,8 @@ async def test_who_may_not_see_users_learns_of_none(api: Api) -> None:
         assert (await api("GET", path, auth=boss))[0] == 403
 
 
-async def test_who_may_see_one_user_sees_that_one(api: Api) -> None:
-    """A grant on one narrows lists and look-ups down to them; the others are nobody."""
+async def test_a_grant_on_one_user_shows_only_that_one(api: Api) -> None:
+    """The grant limits lists and look-ups to that user; others are unknown."""
     number = await made(api)
     narrow = await api.person("narrow", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
     assert [user["id"] for user in (await api("GET", "/api/users", auth=narrow))[1]] == [number]

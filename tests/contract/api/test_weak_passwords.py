@@ -1,4 +1,4 @@
-"""Passwords that strangers try first: they are not set, and on a server that strangers reach they open nothing."""
+"""Common passwords: they cannot be set, and grant no access to an exposed server."""
 
 import pytest
 
@@ -33,10 +33,10 @@ async def test_a_weak_password_is_not_set(start_api: StartApi, password: str, fa
 
 
 @pytest.mark.parametrize("stored", ["admin", ""])
-async def test_a_server_that_strangers_reach_does_not_start_with_a_known_password(
+async def test_an_exposed_server_does_not_start_with_a_default_password(
     start_api: StartApi, database: Database, broker: MemoryBroker, stored: str
 ) -> None:
-    """What is stored counts, whatever the setting is."""
+    """The stored password counts, whatever the setting is."""
     api = await start_api()
     await api.sql("""update "user" set password = $1""", LIGHT.hash(stored))
     settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)
