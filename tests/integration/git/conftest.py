@@ -30,7 +30,7 @@ def mirrors(tmp_path: Path) -> Mirrors:
 
 @pytest.fixture
 def ask(server: GitServer) -> Ask:
-    """Return a function that returns a repository of the server as a worker accesses it."""
+    """Return a repository of the server as a worker sees it."""
 
     def ask(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
         return Remote(server.url(name), token, Reach(AllowedHosts.of(allowed), "the repository's"), seconds)

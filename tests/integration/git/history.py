@@ -1,4 +1,4 @@
-"""Random histories of dashboards: each revision changes the files of the one before like a team would."""
+"""A random history of dashboards as a team writes it: each revision changes what the one before left."""
 
 import json
 import posixpath
@@ -21,7 +21,10 @@ _SIGNATURE: Final = pygit2.Signature("Test", "t@example.org", 1_700_000_000, 0)
 
 
 class History:
-    """Revisions on ``main`` of a bare repository."""
+    """Revisions in a bare repository, on ``main``.
+
+    ``files`` is the newest tree; with a ``directory`` it is in there, among other files.
+    """
 
     def __init__(self, bare: Path, seed: int, directory: str = "") -> None:
         #: The newest tree. With a ``directory``, its files are in that, next to files outside.
@@ -33,7 +36,7 @@ class History:
         self._newest: pygit2.Oid | None = None
 
     def revise(self) -> str:
-        """Commit one more revision and return the names of its edits, for the report of a failed test."""
+        """Make one more revision and return what was done, for the report of a failure."""
         edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._made else [History.add] * 12
         before, parents = dict(self.files), [self._newest] if self._newest else []
         for edit in edits:
@@ -53,7 +56,7 @@ class History:
             self._write(path, self._body(self._named(path) or self._name(), path))
 
     def rename(self) -> None:
-        """Rename a file, and its object too if the file does not name it."""
+        """Rename the file, and with it the object if the file does not contain its name."""
         if path := self._any():
             body = self.files.pop(path)
             self._write(path.rpartition("/")[0] + "/" * ("/" in path) + self._file(path), body)
@@ -101,7 +104,7 @@ class History:
             self._write(path, self._body(self._name(), path))
 
     def copy(self) -> None:
-        """Copy a file with the name of its object, which then has two files."""
+        """Copy a file with the name in it, which then belongs to two."""
         if path := self._any():
             self._write(self._path(path.rpartition(".")[2]), self.files[path])
 
@@ -129,7 +132,7 @@ class History:
         pass
 
     def _write(self, path: str, body: bytes) -> None:
-        """Write a file, in place of files and directories that conflict with its path."""
+        """Write a file in place of whatever is at its path."""
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
         self.files = {other: it for other, it in self.files.items() if other not in above and not other.startswith(f"{path}/")}
         self.files[path] = body
@@ -158,7 +161,7 @@ class History:
         return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
 
     def _name(self) -> str:
-        """Return a new name, sometimes one that another file may have."""
+        """Return a name; now and then one that another file has, too."""
         return f"d-{self._random.randrange(40)}" if self._random.random() < 0.1 else f"n-{self._next()}"
 
     def _path(self, suffix: str = "") -> str:
@@ -169,7 +172,7 @@ class History:
         return f"board {self._next()}.{like.rpartition('.')[2]}"
 
     def _any(self) -> str:
-        """Return the path of some dashboard file."""
+        """Return the path of a file that is meant to hold a dashboard."""
         found = self._boards()
         return self._random.choice(found) if found else ""
 
@@ -177,7 +180,7 @@ class History:
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
 
     def _named(self, path: str) -> str | None:
-        """Return the name in a file: empty if the file has none, None for a broken file."""
+        """Return the name in a file, empty if it contains none; None for a broken one."""
         if self.files[path] in _BROKEN:
             return None
         tree = yaml.safe_load(self.files[path])
@@ -196,7 +199,7 @@ class History:
         return self._repository.create_commit(None, _SIGNATURE, _SIGNATURE, f"revision {self._made}", tree, list(parents))
 
     def _noise(self) -> Files:
-        """Return files that a sync must ignore: of other tools, broken, and of equal names next to and above the directory."""
+        """Write files that a sync must ignore: of other tools, broken, and with equal names next to the directory and above it."""
         outside = [
             f"{self._directory}.json",
             f"{self._directory}-old/board.json",

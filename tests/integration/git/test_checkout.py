@@ -1,4 +1,4 @@
-"""One commit as a sync reads it, and what lies between two."""
+"""One commit as a sync reads it, and the difference between two."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ def read(mirrors: Mirrors, ask: Ask) -> Read:
 
 
 async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> None:
-    """With the blob's name as the checksum; hidden directories are named, not entered."""
+    """The checksum is the blob's name; hidden directories are named, not entered."""
     work.commit({"a.json": "{}", "deep/er/b.yaml": "b: 1", ".github/workflows/x.yml": "x", "notes.txt": "n"})
     entries = {entry.path: entry.checksum for entry in await (await read()).entries()}
     assert set(entries) == {"a.json", "deep/", "deep/er/", "deep/er/b.yaml", ".github/", "notes.txt"}
@@ -55,7 +55,7 @@ async def test_a_file_is_read_as_it_is_in_the_commit(work: Work, read: Read) -> 
 
 
 async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> None:
-    """Links, submodules, pointers of LFS, files too large: each says what it is, and the others are read."""
+    """Links, submodules, LFS pointers and files that are too large are named with the reason, and the others are read."""
     (work.folder / "link.json").symlink_to("/etc/passwd")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
     work.commit({"lfs.json": pointer, "big.json": "x" * 2000, "good.json": "{}"})
@@ -75,7 +75,7 @@ async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> N
 
 
 async def test_names_that_are_no_text_are_shown_escaped(work: Work, read: Read) -> None:
-    """So that the rules of paths refuse them by name."""
+    """The rules on paths then refuse them by name."""
     (work.folder / os.fsdecode(b"\xff.json")).write_text("{}")
     work.push()
     assert [entry.path for entry in await (await read()).entries()] == ["\\xff.json"]
@@ -88,7 +88,7 @@ async def test_too_many_entries_are_refused(work: Work, read: Read) -> None:
 
 
 async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
-    """Added, changed, moved and removed files, and the directories above them as far as they are there; nothing from a commit to itself."""
+    """Changed files are listed with the existing directories above them; nothing differs from a commit to itself."""
     old = work.commit({"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"})
     work.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
     checkout = await read()
@@ -103,7 +103,7 @@ async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
 
 
 async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: Read) -> None:
-    """A copied file is a new one beside the old; one that may be run now is looked at, and found to be as it was."""
+    """A copied file is new; a file that became executable is examined and found unchanged."""
     old = work.commit({"a.json": "1" * 1000, "run.json": "2"})
     (work.folder / "run.json").chmod(0o755)
     work.commit({"copy.json": "1" * 1000})
@@ -117,7 +117,7 @@ async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: 
 
 
 async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read) -> None:
-    """Shown escaped, with the directory that they leave behind."""
+    """They are escaped, and the directory that they leave behind is listed."""
     place = work.folder / os.fsdecode(b"\xff")
     place.mkdir()
     (place / "a.json").write_text("{}")
@@ -130,7 +130,7 @@ async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read)
 
 
 async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read: Read) -> None:
-    """Of a hidden directory that it has changed is all that is told, as no walk enters it."""
+    """Only its own change is listed of a hidden directory, as no walk enters it."""
     old = work.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
     work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
     (work.folder / "b").rmdir()
@@ -142,7 +142,7 @@ async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read:
 
 
 async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Read) -> None:
-    """However much it is: what the difference costs does not grow with the repository."""
+    """The cost of a difference does not grow with the repository."""
     old = work.commit({"same/a.json": "{}", "b.json": "{}"})
     work.commit({"b.json": "[]"})
     checkout = await read()
@@ -154,7 +154,7 @@ async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Rea
 
 
 async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read) -> None:
-    """It may hide a directory, so that everything is to be looked at; one that was there before hides nothing new."""
+    """A new link may hide a directory, so everything is examined; an old one hides nothing new."""
     old = work.commit({"a.json": "{}"})
     (work.folder / "link").symlink_to("a.json")
     linked = work.push()
@@ -168,7 +168,7 @@ async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read
 
 
 async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
-    """Then the whole is looked at, and tells what is too large."""
+    """Then everything is examined, and that reports what is too large."""
     old = work.commit({"a.json": "{}"})
     work.commit({f"{number}.json": "{}" for number in range(11)})
     assert await (await read(most_entries=10)).difference_since(old) is None
@@ -182,7 +182,7 @@ async def test_what_is_no_earlier_commit_has_no_difference(work: Work, read: Rea
 
 @pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
 async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read, lost: str) -> None:
-    """It is a damage of the copy, that ends what is done with it, and is mended by the next fetch though nothing is new there."""
+    """The copy is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
     work.commit({"in/a.json": "{}", "b.json": "{}"})
     checkout = await read()
     name = git(work.folder, "rev-parse", lost)
@@ -196,7 +196,7 @@ async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read,
 
 
 async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read) -> None:
-    """As it is now, with the directories above it; once it has gone only if the difference says so."""
+    """Extra paths are listed as they are now, with the directories above them; deleted ones only if the difference has them."""
     old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
     work.commit({"c.json": None, "d.json": "{ }"})
     checkout = await read()
@@ -212,7 +212,7 @@ async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read
 
 @pytest.mark.parametrize("name", [".keep", "a.json"])
 async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: Work, read: Read, name: str) -> None:
-    """A repository of a few hundred bytes may name more paths than any memory holds: that is too many, and no difference to be told."""
+    """A repository of a few hundred bytes may name more paths than fit into memory: that is too many, and the difference is unknown."""
     before = work.commit({"z.json": "{}"})
     tree = git(work.folder, "mktree", lines=f"100644 blob {git(work.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
     for _ in range(6):
@@ -228,7 +228,7 @@ async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: W
 
 @pytest.mark.parametrize("place", ["", "deep/"])
 async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Before it is: a few bytes sent may be any number of them in memory. Whoever looks at all, at what differs or at one file is told."""
+    """The refusal comes before loading, for full examinations, differences and single files: few bytes sent may unpack to any number."""
     base = work.commit({"a.json": "{}"})
     await read()
     work.commit({f"{place}{number:060}.json": "{}" for number in range(20)})
@@ -250,7 +250,7 @@ async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read
 
 
 async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: Read) -> None:
-    """By its path inside: listed, read and counted; the bounds are those of the directory."""
+    """Paths are relative to the directory, and the limits are those of the directory."""
     outside = {f"{number}.json": "{" for number in range(20)}
     work.commit(
         {**outside, "deploy/boards/a.json": "{}", "deploy/boards/in/b.yaml": "b: 1", "deploy/boards.json": "{", "boards/c.json": "{"}
@@ -264,7 +264,7 @@ async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: 
 
 
 async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read: Read) -> None:
-    """Whatever it does there: links and submodules that would hide files hide none of these."""
+    """Links and submodules outside do not matter either."""
     old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work.folder / "link").symlink_to("b.json")
     work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{number}": "" for number in range(50)}})
@@ -277,7 +277,7 @@ async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read:
 
 
 async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) -> None:
-    """It comes and goes like its files; who says that it must exist is told that it does not."""
+    """It appears and disappears with its files, unless it must exist: then its absence is an error."""
     old = work.commit({"a.json": "{}"})
     assert await (await read("x/y")).entries() == []
     new = work.commit({"x/y/a.json": "{}"})
@@ -295,7 +295,7 @@ async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) ->
 
 
 async def test_what_is_no_directory_is_reported(work: Work, read: Read) -> None:
-    """A file and a link are not taken for one that is empty."""
+    """A file or a link is not treated as an empty directory."""
     (work.folder / "link").symlink_to("real")
     work.commit({"real/a.json": "{}", "file": "x"})
     for path in ("file", "link", "file/below"):
@@ -304,7 +304,7 @@ async def test_what_is_no_directory_is_reported(work: Work, read: Read) -> None:
 
 
 async def test_sizes_are_reported_where_they_are_asked_for(work: Work, read: Read) -> None:
-    """In bytes, of every file that can be read; a copy that lacks one is damaged."""
+    """Sizes are in bytes, for every readable file; a copy that lacks one is damaged."""
     (work.folder / "link").symlink_to("a.json")
     work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
     checkout = await read("x")

@@ -1,4 +1,4 @@
-"""Changes as commits, pushed over http to git's own back end: what is written, what is asked of the host for it, and what it refuses."""
+"""Changes as commits, pushed over http to git's own back end: their content, the requests they take, and the host's rejections."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -30,7 +30,7 @@ def work(server: GitServer) -> Work:
 
 @pytest.fixture
 def write(mirrors: Mirrors, ask: Ask) -> Write:
-    """Files by path, None where one is removed, on top of a commit."""
+    """Commit files by path on top of a commit; None deletes one."""
 
     async def write(
         base: str,
@@ -52,12 +52,12 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
 
 
 def hosted(server: GitServer, *arguments: str) -> str:
-    """What git says of the repository of the host."""
+    """Return what git says about the host's repository."""
     return git(server.root / "r.git", *arguments)
 
 
 async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Work, write: Write) -> None:
-    """On top of its base, with the caller as author and Dashwright as committer; two requests to a host whose base is known."""
+    """The caller is the author and Dashwright the committer; with a known base it takes two requests."""
     base = work.commit({"a.json": "1", "in/b.json": "2"})
     first = await write(base, {"a.json": b"11"})
     server.requests.clear()
@@ -89,7 +89,7 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
     ],
 )
 async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: GitIdentity, shown: str) -> None:
-    """Without what would end it in a commit; who has none is us. The message is taken as it is, but for what would command a terminal."""
+    """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
     change = BranchChange(
         "main", "", work.commit({"a.json": "{}"}), [Draft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
     )
@@ -99,7 +99,7 @@ async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, as
 
 
 async def test_what_is_not_named_stays_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
-    """Programs stay programs, also when they are changed; links, submodules and names that are no text stay what they are."""
+    """Executables keep their mode, also when changed; links, submodules and names that are not UTF-8 are kept."""
     (work.folder / "run.sh").write_text("x")
     (work.folder / "run.sh").chmod(0o755)
     (work.folder / "other.sh").write_text("x")
@@ -127,7 +127,7 @@ async def test_names_are_taken_as_they_are(server: GitServer, work: Work, write:
 
 
 async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, write: Write) -> None:
-    """And no more requests than one file."""
+    """They take no more requests than one file."""
     base = work.commit({"a.json": "{}"})
     await write(base, {"b.json": b"{}"})
     server.requests.clear()
@@ -140,7 +140,7 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, wr
 
 
 async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work, write: Write) -> None:
-    """And those above it that held nothing else; the last file of all leaves an empty commit."""
+    """Empty directories above it are removed, too; removing the last file of all leaves an empty commit."""
     base = work.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
     second = await write(base, {"x/y/z/b.json": None})
     assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
@@ -150,7 +150,7 @@ async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work
 
 
 async def test_a_change_inside_a_directory_leaves_the_rest_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
-    """Its paths are those inside, also where something is wrong with one; beside it everything is as it was, of equal names, too."""
+    """Paths are relative to the directory, also in errors; files outside are kept, even those with equal names."""
     (work.folder / "run.sh").write_text("x")
     (work.folder / "run.sh").chmod(0o755)
     (work.folder / "link").symlink_to("run.sh")
@@ -170,7 +170,7 @@ async def test_a_change_inside_a_directory_leaves_the_rest_to_the_bit(server: Gi
 
 
 async def test_a_directory_is_made_by_its_first_file_and_kept_after_its_last(server: GitServer, work: Work, write: Write) -> None:
-    """So that nobody looks for it in vain. What changes nothing makes neither a commit nor a directory."""
+    """The next sync must find it. A change without effect creates neither a commit nor a directory."""
     base = work.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
     first = await write(base, {"b.json": b"2"}, directory="x/y")
@@ -212,7 +212,7 @@ async def test_an_edit_that_does_not_fit_changes_nothing(
 
 
 async def test_nothing_different_is_no_commit(server: GitServer, work: Work, write: Write) -> None:
-    """The answer is the state that is there."""
+    """The present state is returned."""
     base = work.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
     assert hosted(server, "rev-parse", "main") == base
@@ -222,7 +222,7 @@ async def test_nothing_different_is_no_commit(server: GitServer, work: Work, wri
 async def test_the_first_commit_of_an_empty_repository(
     server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write, own: str
 ) -> None:
-    """Goes to the repository's branch; with none, to the one that the host's HEAD names."""
+    """It is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
     made = await write("", {"a.json": b"{}"}, own=own)
     assert hosted(server, "rev-parse", own or "unborn") == made.sha
@@ -232,7 +232,7 @@ async def test_the_first_commit_of_an_empty_repository(
 
 
 async def test_a_branch_is_made_where_there_is_none(server: GitServer, work: Work, write: Write) -> None:
-    """From the base, and the own one stays; then it is changed like any other."""
+    """It starts from the base, the own branch is unchanged, and later changes work like any other."""
     base = work.commit({"a.json": "{}"})
     first = await write(base, {"b.json": b"{}"}, ref="new/branch")
     assert hosted(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
@@ -260,7 +260,7 @@ async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: 
 @pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "full"])
 async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, work: Work, write: Write, name: str, is_empty: bool) -> None:
-    """With commits or before the first one: nothing goes to a branch of that name, or to another instead."""
+    """Neither that branch nor another one is written, with commits or before the first one."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", f"refs/heads/{name}")
     base = "" if is_empty else work.commit({"a.json": "{}"}, branch=name)
     branches = hosted(server, "for-each-ref")
@@ -280,7 +280,7 @@ async def test_a_directory_too_large_to_be_loaded_is_not_changed(
 
 
 async def test_the_default_branch_is_not_written_to_as_if_it_were_another(server: GitServer, work: Work, write: Write) -> None:
-    """Where the repository's own branch is the host's default one, its name is no way around the right to write to it."""
+    """If the own branch is the host's default one, naming it must not bypass the right to write to it."""
     base = work.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main' is the repository's own"):
         await write(base, {"b.json": b"{}"}, own="", ref="main")
@@ -291,7 +291,7 @@ async def test_the_default_branch_is_not_written_to_as_if_it_were_another(server
 
 @pytest.mark.parametrize("ref", ["", "side"])
 async def test_a_branch_that_has_moved_is_a_conflict(server: GitServer, work: Work, write: Write, ref: str) -> None:
-    """What another pushed meanwhile stays, whether it came before the change was made or while it was sent."""
+    """Commits of other writers are kept, whether they came before the change or during the push."""
     base = work.commit({"a.json": "{}"})
     work.commit({"x.json": "{}"}, branch="side")
     git(work.folder, "reset", "--quiet", "--hard", base)
@@ -310,22 +310,22 @@ async def test_a_branch_that_has_moved_is_a_conflict(server: GitServer, work: Wo
     assert "theirs.json" in hosted(server, "ls-tree", "--name-only", ref or "main")
 
 
-async def test_of_two_at_once_one_goes_in(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
-    """From workers that share no folder, too."""
+async def test_of_two_concurrent_changes_one_succeeds(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
+    """This also holds for workers that share no folder."""
     base = work.commit({"a.json": "{}"})
     change = BranchChange("main", "", base, [Draft([Edit("b.json", b"1", None)], EVE, "m")])
     apart = Mirrors(tmp_path / "apart", most_bytes=1 << 26)
     found = await asyncio.gather(
         *(commits.commit(each, "uid", ask("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
     )
-    # Who has the same second makes the same commit, and is told so.
+    # Equal content in the same second makes the same commit, which git reports.
     made = {commit.sha for commit in found if isinstance(commit, Commit)}
     assert made == {hosted(server, "rev-parse", "main")}
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
 async def test_a_hook_refuses_in_its_own_words(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
-    """The first of them, without what is secret; nothing of the change stays in the copy."""
+    """The error has the hook's first lines without secrets; nothing of the change is left in the copy."""
     base = work.commit({"a.json": "{}"})
     kept = await mirrors.fetch("uid", ask("r.git"), "main")
     assert kept is not None
@@ -350,7 +350,7 @@ async def test_who_may_read_only_is_reported(server: GitServer, work: Work, writ
 
 @pytest.mark.parametrize("is_late", [False, True])
 async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
-    """It counts where it arrived, even below what another has pushed since; an error is told only where it did not."""
+    """It counts if it arrived, even below later commits; otherwise the error is raised."""
     base = work.commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
@@ -370,7 +370,7 @@ async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, w
 
 
 async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
-    """And the next one goes in."""
+    """The next push succeeds."""
     base = work.commit({"a.json": "{}"})
 
     async def fail(request: web.Request) -> web.StreamResponse | None:
@@ -384,7 +384,7 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
 
 
 async def test_many_drafts_are_as_many_commits_in_one_push(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
-    """Each with its author, time and words, on top of one another; one that changes nothing makes none."""
+    """Each has its author, time and message; a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [
         Draft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),

@@ -1,4 +1,4 @@
-"""The check of the git program's version: repeated until it succeeds, for each worker."""
+"""The check of the git program's version: repeated until it passes, by each worker for itself."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from dashwright.jobs_worker.adapters.git.command import Program
 
 
 def install(folder: Path, version: str) -> Path:
-    """Write a program that prints a git version and appends a line to the returned file at each run."""
+    """Install a program that prints a version; each run of it writes a line to the file."""
     program, runs = folder / "git", folder / "runs"
     program.write_text(f"#!/bin/sh\necho run >> '{runs}'\necho 'git version {version}'\n")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""Requests to a git host are counted as they are made, and a host that asks for fewer is left alone."""
+"""Requests to a git host are counted before they are made, and a host that asks for fewer is paused."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ TOKEN = "a-token-of-the-host"
 
 @dataclass
 class Counting:
-    """A budget that is never spent."""
+    """A budget that is never used up."""
 
     taken: int = 0
 
@@ -53,7 +53,7 @@ def refusing(server: GitServer, status: int, **headers: str) -> None:
 
 
 async def test_what_is_counted_is_what_is_asked(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
-    """A look, a clone and a push cost as many as the host sees."""
+    """A probe, a clone and a push cost as many requests as the host receives."""
     counting = Counting()
     counted = replace(remote, budget=counting)
     await counted.head("main", mirrors.place())
@@ -66,7 +66,7 @@ async def test_what_is_counted_is_what_is_asked(remote: Remote, mirrors: Mirrors
 
 
 async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
-    """What is done by itself stops while a quarter is left for what people wait for; 0 is no limit at all."""
+    """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
     asked, unasked = (replace(remote, budget=HostBudget(database, 20, yields=yields)) for yields in (False, True))
     await unasked.head("main", tmp_path)
     await leave(database, 3)
@@ -94,7 +94,7 @@ async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_pat
 async def test_a_host_is_left_alone_for_as_long_as_it_says(
     remote: Remote, tmp_path: Path, server: GitServer, status: int, headers: dict[str, str], seconds: int
 ) -> None:
-    """The organization does not ask it meanwhile, whatever repository it is for, and no secret is told with it; another one may."""
+    """The pause concerns all repositories of one organization, and the message has no secret; other organizations continue."""
     if headers.get("Retry-After") == "date":
         headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)}
     refusing(server, status, **headers)
@@ -109,7 +109,7 @@ async def test_a_host_is_left_alone_for_as_long_as_it_says(
 
 
 async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
-    """Without a time to come back at, it is a failure like any other."""
+    """Without a Retry-After header it is a failure like any other."""
     refusing(server, 503)
     for _ in range(2):
         with pytest.raises(SourceFailed, match="503"):
@@ -121,7 +121,7 @@ async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: 
     ("text", "seconds"), [("5", 5.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", None), ("\u0665", None), ("", None)]
 )
 def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
-    """Seconds or a date; what is neither is as if nothing had been said."""
+    """The header is a number of seconds or a date; anything else is ignored."""
     assert trace.seconds(text) == seconds
 
 
@@ -129,7 +129,7 @@ def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
 async def test_a_host_is_not_left_alone_for_longer_than_an_hour(
     remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str
 ) -> None:
-    """Whatever number it writes: the largest are more than any interval holds, and still no failure of ours."""
+    """The largest numbers exceed any interval, and still cause no failure of the worker."""
     refusing(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
         await remote.head("main", mirrors.place())

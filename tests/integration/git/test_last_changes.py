@@ -1,4 +1,4 @@
-"""When the files of a commit were last changed, and by whom."""
+"""The times and authors of the last changes of a commit's files."""
 
 import asyncio
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def by(work: Work, name: str, date: str) -> None:
 
 
 async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetched: Any) -> None:
-    """Also where a merge brought it; a name may hold anything; below a directory paths are relative to that."""
+    """A merge may bring it, a name may contain any bytes, and below a directory paths are relative to that."""
     work.commit({"a.json": "1", "b.json": "1", ODD: "1"})
     by(work, "Anna Ä", "1700000000")
     git(work.folder, "checkout", "--quiet", "-b", "side")
@@ -71,7 +71,7 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch
 
 
 async def test_one_walk_serves_every_list_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file by itself is found however old it is; of many only those that the newest commits changed."""
+    """A single file is found however old it is; for many files only the newest commits are examined."""
     work.commit({"a.json": "1", "b.json": "1"})
     work.commit({"b.json": "2"})
     commit, changes = await fetched(), LastChanges()
@@ -92,7 +92,7 @@ async def test_one_walk_serves_every_list_of_a_commit(work: Work, fetched: Any, 
 
 
 async def test_a_walk_that_fails_is_no_fault_of_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Too slow a history costs the list nothing but these two members."""
+    """If the history takes too long, only these two members are missing."""
     work.commit({"a.json": "1"})
     commit = await fetched()
 

@@ -16,14 +16,14 @@ _MEMORY = Path("/proc/self/statm")
 
 
 def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "A", by: str = "A") -> str:
-    """A commit of nothing on the branch."""
+    """Make a commit without files on the branch."""
     parents = [repository.references[BRANCH].peel(pygit2.Commit).id] if BRANCH in repository.references else []
     author, committer = pygit2.Signature(who, "a@example.org", at, 0), pygit2.Signature(by, "b@example.org", at, 0)
     return str(repository.create_commit(BRANCH, author, committer, message, repository.TreeBuilder().write(), parents))
 
 
 async def test_no_more_than_the_newest(tmp_path: Path) -> None:
-    """Also where all are of the same second."""
+    """The limit holds also if all commits are of one second."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, str(number), at=1_700_000_000) for number in range(MOST_ITEMS + 5)]
     found = await log(Commit(tmp_path, names[-1]), "")
@@ -31,7 +31,7 @@ async def test_no_more_than_the_newest(tmp_path: Path) -> None:
 
 
 async def test_a_commit_that_two_go_back_to_is_reported_once(tmp_path: Path) -> None:
-    """After both, though it is the last."""
+    """It comes after both, although it is the last."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", at=1_700_000_000)
     tree, who = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
@@ -42,7 +42,7 @@ async def test_a_commit_that_two_go_back_to_is_reported_once(tmp_path: Path) -> 
 
 
 async def test_what_a_commit_says(tmp_path: Path) -> None:
-    """Who wrote and who committed it, where these are two; a time in milliseconds; a message of a bounded length, whatever its bytes."""
+    """It has author and committer if they differ, a time in milliseconds, and a message of limited length, whatever its bytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "a" * 20_000, at=1_700_000_000, who="Ä", by="B")
     (found,) = await log(Commit(tmp_path, name), "")
@@ -54,14 +54,14 @@ async def test_what_a_commit_says(tmp_path: Path) -> None:
 
 
 async def test_a_copy_that_lacks_a_commit_is_damaged(tmp_path: Path) -> None:
-    """A failure of the copy, not of who asks."""
+    """The error concerns the copy, not the caller."""
     pygit2.init_repository(str(tmp_path), bare=True)
     with pytest.raises(SourceFailed, match="damaged"):
         await log(Commit(tmp_path, "0" * 39 + "1"), "")
 
 
 async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever in the history it is."""
+    """Its place in the history does not matter."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, message, at=1_700_000_000) for message in ("first", "x" * 2000, "last")]
     monkeypatch.setattr(objects, "LARGEST", 1000)
@@ -70,7 +70,7 @@ async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monk
 
 
 async def test_names_are_of_a_bounded_length(tmp_path: Path) -> None:
-    """A thousand commits are told at once, and a name may be as long as a commit."""
+    """A thousand commits are returned in one response, and a name may be as long as a commit."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "m", at=1_700_000_000, who="A" * 10_000, by="B" * 10_000)
     (found,) = await log(Commit(tmp_path, name), "")
@@ -78,8 +78,8 @@ async def test_names_are_of_a_bounded_length(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not _MEMORY.exists(), reason="this system does not tell what a process has in memory")
-def test_commits_that_wait_to_be_told_are_not_held(tmp_path: Path) -> None:
-    """A commit may have thousands before it, each of many megabytes: of those that are not told yet only the names are kept."""
+def test_commits_that_wait_are_not_in_memory(tmp_path: Path) -> None:
+    """A commit may have thousands of ancestors of many megabytes each: only the names of waiting ones are kept."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     tree, who = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
     before = [repository.create_commit(None, who, who, f"{number}" + "x" * 1_000_000, tree, []) for number in range(200)]
@@ -92,5 +92,5 @@ def test_commits_that_wait_to_be_told_are_not_held(tmp_path: Path) -> None:
 
 
 def _resident() -> int:
-    """Bytes that this process has in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(_MEMORY.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -1,4 +1,4 @@
-"""Copies of repositories over http from git's own back end: what is fetched, how much is asked for it, and what every failure says."""
+"""Copies of repositories over http from git's own back end: the fetched commits, the number of requests, and the text of every failure."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ TOKEN = "s3cret-token"
 
 
 async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """First all of it, then what is new, then nothing: never more than four requests."""
+    """First everything is fetched, then what is new, then nothing: never with more than four requests."""
     work = server.make("team.git")
     for name in ("a.json", "b.json"):
         expected = work.commit({name: "{}"})
@@ -53,7 +53,7 @@ async def test_no_branch_means_the_hosts_own(server: GitServer, mirrors: Mirrors
 
 
 async def test_a_repository_without_commits_has_none(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """It is no error: there is nothing in it yet, whichever branch is meant."""
+    """This is not an error, whichever branch is meant."""
     server.make("empty.git")
     assert await mirrors.fetch("uid", ask("empty.git"), "main") is None
     assert await mirrors.fetch("uid", ask("empty.git"), "") is None
@@ -66,7 +66,7 @@ async def test_a_branch_that_is_gone_is_reported(server: GitServer, mirrors: Mir
 
 
 async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """After a forced push the branch is where the host has it; what came before is no ancestor any more."""
+    """After a forced push the branch is where the host has it; former commits are no longer ancestors."""
     work = server.make("r.git")
     work.commit({"a.json": "1"})
     old = work.commit({"a.json": "2"})
@@ -80,7 +80,7 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
 
 
 async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Not in the folder, and not in an error."""
+    """Neither the folder nor an error contains it."""
     server.make("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
     commit = await mirrors.fetch("uid", ask("r.git", TOKEN), "main")
@@ -95,7 +95,7 @@ async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors:
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
 async def test_a_damaged_copy_is_made_again(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
-    """Whatever is missing or broken: the next fetch ends with the commit."""
+    """Whatever is missing or broken, the next fetch returns the commit."""
     work = server.make("r.git")
     work.commit({f"{number}.json": str(number) * 100 for number in range(50)})
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
@@ -150,7 +150,7 @@ async def test_a_refusal_of_the_host_is_one_sentence(
 
 
 async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Where it leads was not judged: it is told instead."""
+    """Its target was not checked, so the error names it instead."""
     server.make("r.git").commit({"a.json": "{}"})
 
     async def elsewhere(request: web.Request) -> web.StreamResponse:
@@ -170,7 +170,7 @@ async def test_a_host_that_may_not_be_reached_is_not_asked(server: GitServer, mi
 
 
 async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Nothing of the program is left behind."""
+    """No process of the program is left."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
 
@@ -187,7 +187,7 @@ async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors
 
 
 async def test_a_connection_that_breaks_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """And the next fetch goes on as if it had not been."""
+    """The next fetch continues normally."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
@@ -210,7 +210,7 @@ async def test_a_connection_that_breaks_is_reported(server: GitServer, mirrors: 
 
 
 async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The others stay."""
+    """The others are kept."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
@@ -220,7 +220,7 @@ async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirror
 
 @pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
 async def test_a_host_that_programs_read_differently_is_not_asked(server: GitServer, mirrors: Mirrors, host: str) -> None:
-    """What is judged must be what is connected to, or a token goes where nobody looked."""
+    """The checked host must be the one connected to, or a token could be sent elsewhere."""
     reach = Reach(AllowedHosts.of(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
     remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, reach)
     with pytest.raises(BadRequest, match="plain letters"):
@@ -229,19 +229,19 @@ async def test_a_host_that_programs_read_differently_is_not_asked(server: GitSer
 
 
 async def test_what_unpacks_to_more_than_fits_is_ended(tmp_path: Path) -> None:
-    """The program has a bound of memory of its own."""
+    """The memory of the program is limited."""
     limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], folder=tmp_path, settings={}, seconds=10)
     assert int(limits) == 2 * 1024 * 1024
 
 
 async def test_an_answer_is_kept_up_to_a_bound(tmp_path: Path) -> None:
-    """A host may name references for as long as it likes."""
+    """A host may list any number of references."""
     answer = await command.run(["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], folder=tmp_path, settings={}, seconds=20)
     assert len(answer) == 8 * 1024 * 1024
 
 
 async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the configuration of its users nor variables of git's own."""
+    """Neither the configuration of users nor variables of git have an effect."""
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GIT_DIR", str(tmp_path))
@@ -271,12 +271,12 @@ def test_what_the_program_says_is_reported_without_secrets(stderr: str, error: t
 
 
 def test_a_secret_is_hidden_also_where_a_host_says_it_in_disguise() -> None:
-    """What is no letter is left out first: it would show the secret that it stands in."""
+    """Invisible characters are dropped first: one inside a secret would hide it from the search."""
     assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
 async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The copy stays what it is: only what is new is fetched."""
+    """The copy is kept: only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
     before = await mirrors.fetch("uid", ask("r.git"), "a")
@@ -289,7 +289,7 @@ async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServe
 
 
 async def test_what_came_before_a_commit_is_known(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Itself, what it was made on, and what that was, over merges, too; neither what came after, nor what only another branch has."""
+    """These are the commit itself, its parents and their ancestors, over merges too, and no others."""
     work = server.make("r.git")
     first, second, third = [work.commit({"a.json": text}) for text in "123"]
     git(work.folder, "checkout", "--quiet", "-b", "side", second)
@@ -310,7 +310,7 @@ async def test_what_came_before_a_commit_is_known(server: GitServer, mirrors: Mi
 
 
 async def test_a_commit_lost_between_is_a_damage(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """It is no reason to look at everything, and the copy is made anew."""
+    """The copy is recreated instead of examining everything."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
@@ -324,7 +324,7 @@ async def test_a_commit_lost_between_is_a_damage(server: GitServer, mirrors: Mir
 
 
 async def test_copies_are_tidied(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What many fetches left becomes one pack, what a killed program left goes, and the copy is read as before."""
+    """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
     monkeypatch.setitem(mirrors_room._TIDYING, "gc.auto", "1")
     work = server.make("r.git")
     for number in range(3):

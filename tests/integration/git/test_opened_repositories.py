@@ -1,4 +1,4 @@
-"""Repositories as the worker opens and changes them: by their type, at any ref, with the settings that stand."""
+"""Repositories as the worker opens and changes them: by their type, at any ref, with the settings in force."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ def _spec(type_: str, block: dict[str, Any]) -> RepositorySpec:
 
 
 async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path) -> None:
-    """Its own branch, another, a commit before; what is none of them is told."""
+    """The ref is the own branch, another one or an earlier commit; any other is an error."""
     work = server.make("r.git")
     first = work.commit({"a.json": "1"})
     second = work.commit({"a.json": "2"})
@@ -73,8 +73,8 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
         await opened.at(hosted(server), "-x")
 
 
-async def test_a_change_is_read_at_once(server: GitServer, tmp_path: Path) -> None:
-    """From the first commit of an empty repository on, and by whoever shares the folder."""
+async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:
+    """The change is visible immediately, also to other workers that share the folder."""
     server.make("r.git")
     opened = worker(tmp_path)
     assert await opened.at(hosted(server), "") is None
@@ -94,7 +94,7 @@ async def test_a_change_is_read_at_once(server: GitServer, tmp_path: Path) -> No
 
 
 async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
-    """Without branches, and in permitted folders only."""
+    """It has no branches, and must be permitted."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     checkout = await opened.commit(local(), "", "", [Edit("d/a.json", b"1", None)], EVE, "")
@@ -111,7 +111,7 @@ async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_local", [True, False])
 async def test_a_change_has_bounds(server: GitServer, tmp_path: Path, is_local: bool) -> None:
-    """In files, in the bytes of each, and of all."""
+    """The limits are on files, on the bytes of each, and on the bytes of all."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     base = server.make("r.git").commit({"a.json": "{}"})
     bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
@@ -145,7 +145,7 @@ async def test_a_change_has_bounds(server: GitServer, tmp_path: Path, is_local: 
     ],
 )
 async def test_no_change_leads_elsewhere(server: GitServer, tmp_path: Path, is_local: bool, path: str) -> None:
-    """Neither out of the repository nor into what git keeps for itself, on any system that checks it out."""
+    """Paths out of the repository, or into git's own files on any system that checks it out, are refused."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     with pytest.raises(BadRequest, match="cannot write a file at"):

@@ -1,4 +1,4 @@
-"""Revision by revision over http: what is stored equals what is in the tree, by full and by incremental syncs alike."""
+"""Syncs over http, revision by revision: the stored objects equal the tree, by full and by incremental syncs alike."""
 
 import json
 from collections.abc import Mapping
@@ -35,11 +35,11 @@ SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync
 
 class Quiet:
     async def report(self, progress: JobProgress) -> None:
-        """Nobody looks."""
+        """Ignore progress."""
 
 
 class Side:
-    """The repository ``team`` of one namespace, with all that is stored of it."""
+    """The repository ``team`` of one namespace, with everything that is stored of it."""
 
     def __init__(self, database: Database, namespace: str) -> None:
         self._database = database
@@ -51,7 +51,7 @@ class Side:
             await resources.create(await resources.lock(connection), self._namespace, made, actor="user:1", now=Clock().now())
 
     async def sync(self, checkout: GitCheckout, *, incremental: bool) -> tuple[JobProgress, bool]:
-        """What came of it, and whether the difference was enough."""
+        """Sync and return the progress, and whether the difference was enough."""
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, self._namespace, "team")
             kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
@@ -65,7 +65,7 @@ class Side:
             return await sync(job, checkout, objects, Quiet(), tools, difference), difference is not None
 
     async def stored(self) -> dict[str, Any]:
-        """Everything that is managed, whole: by kind and name."""
+        """Return all managed objects by kind and name."""
         async with self._database.connection() as connection:
             rows = await connection.fetch(
                 "select resource, name, folder, title, source_path, source_checksum, labels, spec from resource "
@@ -83,10 +83,9 @@ class Side:
 async def test_each_revision_is_stored_as_it_is(
     database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int, directory: str
 ) -> None:
-    """Two namespaces follow one repository, one by differences and one by looking at everything: they hold the same after each revision.
+    """Two namespaces follow one repository, one by differences and one by full syncs: their objects are equal after each revision.
 
-    Where no file is refused that is the tree, neither more nor less, or that of one directory among other files. Most revisions are told by
-    their difference.
+    If no file is refused, they equal the tree, or that of one directory among other files. Most revisions are synced by their difference.
     """
     server.make("team.git")
     history = History(server.root / "team.git", seed, directory)
@@ -114,7 +113,7 @@ async def test_each_revision_is_stored_as_it_is(
 
 
 def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Without the names that folders were given: a directory that moved keeps the one it had."""
+    """Return objects without the generated names of folders: a moved directory keeps its own."""
     places = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
     found = {}
     for row in stored.values():
@@ -125,7 +124,7 @@ def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expected(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """What a tree without a bad file says: of each dashboard its name, directory, title and body, of each directory where it lies."""
+    """Return what a tree without a bad file describes: dashboards with name, directory, title and body, and directories."""
     found: dict[str, Any] = {"folders:": (None, None, "Team", None)}
     for path, body in files.items():
         if path.endswith((".json", ".yaml", ".yml")) and not paths.is_hidden(path):

@@ -10,10 +10,10 @@ from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
 
 def strict(status: int) -> Fault:
-    """Git's own back end finds a repository by either name; this answers a status, unless it is the longer one."""
+    """Return a fault of git's back end, which finds a repository by either name: the shorter one gets a status."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
-        # A redirection leads where nobody may follow.
+        # The target of the redirect must never be requested.
         headers = {"Location": "http://127.0.0.1:9/elsewhere"}
         return None if request.path.startswith("/team.git/") else web.Response(status=status, headers=headers)
 
@@ -22,7 +22,7 @@ def strict(status: int) -> Fault:
 
 @pytest.mark.parametrize("status", [404, 301, 308])
 async def test_a_host_that_knows_only_the_longer_name_is_asked_by_it(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
-    """It is found out once, and no redirection followed for it: from then on no request goes where there is nothing."""
+    """It is discovered once without following a redirect, and all later requests use the working name."""
     server.fault = strict(status)
     newest = server.make("team.git").commit({"a.json": "{}"})
     remote = ask("team")
@@ -35,7 +35,7 @@ async def test_a_host_that_knows_only_the_longer_name_is_asked_by_it(server: Git
 
 
 async def test_what_is_found_by_neither_name_is_not_there(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
-    """And nothing is remembered of it: it may come."""
+    """The result is not cached: the repository may be created later."""
     remote = ask("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):
         await remote.head("main", mirrors.place())

@@ -1,4 +1,4 @@
-"""Setup of the tests of the git host port."""
+"""Common parts of the tests of the port."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ TOKEN = "token-of-the-test"
 
 @dataclass(frozen=True)
 class Asked:
-    """``head`` is the newest commit of the pull request ``number``."""
+    """A repository at a git host. ``head`` is the newest commit of the pull request ``number``."""
 
     server: GitHost
     host: RestHost
@@ -41,13 +41,13 @@ class Asked:
         return Repository("default", "boards", "uid-of-boards", 1, spec)
 
     def at(self, url: str) -> Repository:
-        """Another address with the same token."""
+        """Return the repository at another address with the same token."""
         return replace(self, url=url).repository
 
 
 @asynccontextmanager
 async def asking(folder: Path, description: ApiDescription | None = None) -> AsyncIterator[Asked]:
-    """The repository ``team/boards`` with one pull request, as a worker asks its host; ``description`` says what that host allows."""
+    """Yield the repository ``team/boards`` with one pull request, as a worker sees it; ``description`` is the API that the host allows."""
     root = folder / "server"
     root.mkdir()
     async with git_host.serving(root, token=TOKEN) as server:

@@ -9,6 +9,6 @@ from tests.integration.host.asking import Asked, asking
 
 @pytest.fixture
 async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
-    """Return the repository ``team/boards`` with one pull request, and a worker's access to its host."""
+    """Yield the repository ``team/boards`` with one pull request, as a worker sees it."""
     async with asking(tmp_path) as asked:
         yield asked

@@ -1,4 +1,4 @@
-"""The accounts of commit authors: told where the git host knows them, and never waited for."""
+"""The accounts of commit authors: added if the git host knows them, and never waited for."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,13 +13,13 @@ from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
 
 
 def history(asked: Asked, *names: str) -> Sequence[HistoryItem]:
-    """The newest commit of the repository, by these people."""
+    """Return the newest commit of the repository, by these authors."""
     sha = git(asked.server.root / "team/boards", "rev-parse", "main")
     return [HistoryItem(ref=sha, message="change", authors=[Author(name=name) for name in names], created_at=1)]
 
 
 async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> None:
-    """By the name in the commit; others have none. One request serves all histories of a commit."""
+    """Accounts match by the name in the commit. One request serves all histories of a commit."""
     told, known = CommitAuthors(asked.host), history(asked, "Test", "Somebody Else")
     for _ in range(2):
         (item,) = await told.with_accounts(asked.repository, "a b.json", known)
@@ -31,7 +31,7 @@ async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> No
 
 
 async def test_a_host_that_is_away_costs_only_the_accounts(asked: Asked, monkeypatch: Any) -> None:
-    """Slow, refusing, or without an API: the history is told as git has it, and the host is left alone for a while."""
+    """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
     monkeypatch.setattr(authors, "_SECONDS", 0.2)
     known, told = history(asked, "Test"), CommitAuthors(asked.host)
 

@@ -19,7 +19,7 @@ HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_requ
 
 
 class Counted:
-    """A budget that lets everything through and keeps count. ``spent`` refuses."""
+    """A budget that counts and allows everything. With ``spent`` it refuses."""
 
     def __init__(self, *, spent: bool = False) -> None:
         self.taken: list[tuple[str, str]] = []
@@ -37,7 +37,7 @@ class Counted:
 
 
 async def test_a_pull_request_is_reported_with_its_branches_and_commits(asked: Asked) -> None:
-    """As the git of the host has them at this moment."""
+    """They are as the git of the host has them at this moment."""
     told = await asked.host.pull_request(asked.repository, asked.number)
     assert (told.number, told.base, told.head, told.head_commit) == (asked.number, "main", "change", asked.head)
     assert (told.is_open, told.is_merged, told.is_from_elsewhere, told.files) == (True, False, False, 4)
@@ -47,7 +47,7 @@ async def test_a_pull_request_is_reported_with_its_branches_and_commits(asked: A
 
 
 async def test_changed_files_are_reported_by_what_became_of_them(asked: Asked) -> None:
-    """A renamed one with where it was."""
+    """A renamed file has its former path."""
     assert set(await asked.host.changed_files(asked.repository, asked.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
         ChangedFile("kept.json", FileStatus.MODIFIED),
@@ -57,7 +57,7 @@ async def test_changed_files_are_reported_by_what_became_of_them(asked: Asked) -
 
 
 async def test_files_are_read_page_by_page_up_to_a_thousand(asked: Asked) -> None:
-    """Also where the host's pages are shorter than asked for."""
+    """The host's pages may be shorter than requested."""
     asked.server.page = 3
     assert len(await asked.host.changed_files(asked.repository, asked.number)) == 4
     asked.server.page = 100
@@ -70,7 +70,7 @@ async def test_files_are_read_page_by_page_up_to_a_thousand(asked: Asked) -> Non
 
 
 async def test_a_comment_is_made_once_and_then_changed(asked: Asked) -> None:
-    """Others' comments stay, also where they quote ours; that of another repository of ours is another comment."""
+    """Comments of others are kept, also those that quote it; another repository has a comment of its own."""
     comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
     comments[1000] = "> <!-- dashwright:uid-of-boards -->\n> said before"
     first = await asked.host.comment(asked.repository, asked.number, "one")
@@ -80,8 +80,8 @@ async def test_a_comment_is_made_once_and_then_changed(asked: Asked) -> None:
     assert said == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_of_another_manager_with_our_mark_is_not_in_the_way(asked: Asked) -> None:
-    """What the host does not let us change is left, and another comment made."""
+async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(asked: Asked) -> None:
+    """A comment that the host does not allow to change is left, and a new one created."""
     comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
     comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
 
@@ -95,7 +95,7 @@ async def test_a_comment_of_another_manager_with_our_mark_is_not_in_the_way(aske
 
 
 async def test_a_status_is_put_on_a_commit_under_the_repositorys_name(asked: Asked) -> None:
-    """Its text is cut to what hosts take."""
+    """Its text is cut to the length that hosts accept."""
     await asked.host.set_commit_status(
         asked.repository, CommitStatus(asked.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
     )
@@ -146,7 +146,7 @@ async def test_hooks_are_made_changed_told_and_removed(asked: Asked) -> None:
 async def test_refusals_are_errors_of_this_project(
     asked: Asked, status: int, headers: dict[str, str], message: str, expected: type
 ) -> None:
-    """One request is made, no redirect followed, and what the host repeats of the token is not told."""
+    """One request is made, no redirect followed, and an echoed token is hidden."""
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"message": f"{message} {TOKEN}"}, status=status, headers=headers)
@@ -175,7 +175,7 @@ async def test_answers_of_another_form_are_the_hosts_fault(asked: Asked, body: s
 
 
 async def test_an_answer_without_end_is_cut_off(asked: Asked) -> None:
-    """Also one that is packed small."""
+    """The limit also holds for compressed responses."""
 
     async def handle(_: web.Request) -> web.Response:
         response = web.Response(text='"' + "x" * (5 << 20) + '"')
@@ -188,7 +188,7 @@ async def test_an_answer_without_end_is_cut_off(asked: Asked) -> None:
 
 
 async def test_every_request_is_counted_and_a_wish_for_patience_passed_on(asked: Asked) -> None:
-    """By the organization and the place of the API; where the budget refuses, nothing is asked."""
+    """Requests count for the organization and the API's address; if the budget refuses, none is sent."""
     reach, box, counted = Reach(AllowedHosts.of(["127.0.0.1"])), SecretBox.of("a key of the test's own"), Counted()
     client = HostClient(reach, counted)
     await RestHost(client, box, {}).hooks(asked.repository)
@@ -210,7 +210,7 @@ async def test_every_request_is_counted_and_a_wish_for_patience_passed_on(asked:
 
 
 async def test_only_what_may_be_reached_is_asked(asked: Asked) -> None:
-    """The host of an API is judged as that of a repository is."""
+    """The host of an API is checked like that of a repository."""
     client = HostClient(Reach(AllowedHosts.of([]), "the repository's"))
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await RestHost(client, SecretBox.of("a key of the test's own"), {}).hooks(asked.repository)
@@ -218,7 +218,7 @@ async def test_only_what_may_be_reached_is_asked(asked: Asked) -> None:
 
 
 async def test_a_host_that_is_silent_or_away_fails(asked: Asked) -> None:
-    """Within the client's time."""
+    """It fails within the client's time limit."""
 
     async def break_off(request: web.Request) -> web.Response:
         assert request.transport is not None
@@ -234,7 +234,7 @@ async def test_a_host_that_is_silent_or_away_fails(asked: Asked) -> None:
 
 
 async def test_a_host_that_never_answers_is_not_waited_for(asked: Asked) -> None:
-    """Nor is one asked a second time: nobody knows what came of the first."""
+    """No request is repeated: the result of the first is unknown."""
     answered = asyncio.Event()
 
     async def wait(_: web.Request) -> web.Response:
