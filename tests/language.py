@@ -24,8 +24,6 @@ NOT_YET = (
     "docs/reference/sql.md",
     "tests/contract/*",
     "tests/integration/*",
-    "tests/reference_engine/*",
-    "tests/specs/*",
     "tests/unit/*",
 )
 

@@ -1,9 +1,11 @@
-"""A second reading of the rules of expressions: plain Python, one point at a time, with lists and dictionaries and nothing else.
+"""A second reading of the rules of expressions: plain Python, one point at a time, with lists and dictionaries only.
 
-Written from ``docs/reference/expressions.md``, ``frames.md`` and ``queries.md``, not from the engine, and as naive as it can be: a law
-stands in one place, in the order in which the text says it. There are no limits, there is no speed, and errors have kinds only.
+It is written from ``docs/reference/expressions.md``, ``frames.md`` and ``queries.md``, not from the engine, and
+deliberately naive: each law is in one place, in the order of the text. There are no limits and no optimizations, and
+errors have kinds only.
 
-One module a kind (``math``, ``reduce``, …) and a few that they share; ``frames``, ``graph`` and ``requests`` for what is around them.
-The modules ``drawn_…`` draw random requests, and ``agreement`` tells where an answer differs. ``tests/specs`` holds the cases that the
-engine and this must both answer, ``tests/unit/expressions/test_random_graphs.py`` compares the two on what was drawn.
+There is one module a type (``math``, ``reduce``, …) and a few shared ones; ``frames``, ``graph`` and ``requests`` are
+for the rest. The modules ``drawn_…`` draw random requests, and ``agreement`` finds differences. ``tests/specs`` holds
+the cases that the engine and this reference must both pass; ``tests/unit/expressions/test_random_graphs.py`` compares
+the two on drawn requests.
 """

@@ -1,4 +1,4 @@
-"""Whether an answer is what the reference says, and where it is not."""
+"""Comparison of a response with the reference: the places where they differ."""
 
 import json
 import math
@@ -49,7 +49,7 @@ def _read(request: Json) -> set[str]:
 
 
 def _of_query(query: Json, wanted: Outcome | Refused | None, result: Json) -> Iterator[str]:
-    """A query shows its own frames, and an error beside them where somebody could not read them."""
+    """Return the frames of a query, with an error if an expression could not read them."""
     frames, given = result["frames"], json.loads(query["rawFrameContent"])
     if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(given):
         yield "the frames are not as many as given, each with the refId"

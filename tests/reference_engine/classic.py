@@ -67,7 +67,7 @@ def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Ou
 
 
 def _read(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
-    """Whether the condition fires (it holds for any item), has no data (every item is null and none fired), and its matches."""
+    """Return if the condition fires (any item holds), if it has no data (all items null, none fired), and its matches."""
     values = [_value(condition.reducer, item) for item in items] or [(None, "", None)]
     matches: list[Match] = [found for found in values if condition.holds(found[0])]
     no_data = not matches and all(value is None for value, _, _ in values)
@@ -87,7 +87,7 @@ def _value(reducer: str, item: Item) -> Match:
 
 
 def _reduced(reducer: str, points: list[Point]) -> Value:
-    """Of the points that are neither null nor NaN; without such it is null. ``count`` counts every point, and is null without any."""
+    """Return the points that are neither null nor NaN reduced; null without any. ``count`` counts all points."""
     if reducer == "count":
         return float(len(points)) if points else None
     present = [(place, value) for place, (_, value) in enumerate(points) if value is not None and not math.isnan(value)]

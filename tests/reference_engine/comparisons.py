@@ -6,7 +6,7 @@ RANGES = ["within_range", "outside_range", "within_range_included", "outside_ran
 
 
 def holds(evaluator: str, number: float, bounds: Sequence[float]) -> bool:
-    """With the bounds as they stand. NaN compares as IEEE says: only ``ne`` holds for it."""
+    """Return if the value is within the bounds in their given order. NaN compares as in IEEE 754: only ``ne`` holds."""
     match evaluator:
         case "gt":
             return number > bounds[0]

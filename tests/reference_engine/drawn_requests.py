@@ -40,9 +40,10 @@ _BOUNDS: Final = st.sampled_from([0, 1, 2, -1, 0.5, 3, 100, -2.5])
 
 @dataclass
 class Context:
-    """What an expression may name. ``kinds`` and ``sizes`` are those of the refIds so far; ``everyone`` is also who comes later.
+    """The refIds that an expression may name, with ``kinds`` and ``sizes`` of those so far; ``everyone`` has later ones,
+    too.
 
-    One in ``stray`` references goes to any of them, or to none.
+    One in ``stray`` references is any of them, or none.
     """
 
     pool: Pool
@@ -69,12 +70,12 @@ def _named(draw: st.DrawFn, context: Context, wanted: Sequence[str], but: str = 
 
 
 def _reference(draw: st.DrawFn, ref_id: str) -> str:
-    """As it may stand in ``expression`` of reduce, resample and threshold."""
+    """Draw a reference in the forms of ``expression`` in reduce, resample and threshold."""
     return draw(st.sampled_from([ref_id, f"${ref_id}", f"${{{ref_id}}}"]))
 
 
 def _dollar(ref_id: str) -> st.SearchStrategy[Tokens]:
-    """As it may stand in math."""
+    """Draw a reference in the forms of math."""
     braces = [f"${{{ref_id}}}"]
     return st.sampled_from([[f"${ref_id}"], braces] if re.fullmatch(r"\w+", ref_id) else [braces])
 
@@ -91,7 +92,7 @@ def _longer(parts: st.SearchStrategy[Tokens]) -> st.SearchStrategy[Tokens]:
 
 @st.composite
 def _meeting(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Tokens]) -> Tokens:
-    """Two results with an operator between them, and what may stand around it."""
+    """Draw two results with an operator between them, in a larger expression."""
     tokens = [*draw(_dollar(names[0])), draw(st.sampled_from(_OPERATORS)), *draw(_dollar(names[1]))]
     return (
         draw(st.recursive(st.just(tokens) | st.just(["(", *tokens, ")"]) | leaf, _longer, max_leaves=3)) if draw(st.booleans()) else tokens
@@ -99,7 +100,7 @@ def _meeting(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Toke
 
 
 def _spaced(draw: st.DrawFn, tokens: Tokens) -> str:
-    """White space may stand between any two words."""
+    """Draw white space between the words."""
     space = draw(st.sampled_from([" ", "", "\n\t "]))
     return space.join(tokens)
 
@@ -235,7 +236,7 @@ _STRATEGIES: Final = {
 
 @st.composite
 def requests(draw: st.DrawFn, kinds: Sequence[str] = KINDS, most: int = 6, stray: int = 40) -> Json:
-    """A request whose targets stand in any order; some of them are hidden, and one in ``stray`` references goes anywhere."""
+    """Draw a request with targets in any order; some are hidden, and one in ``stray`` references is arbitrary."""
     asked = _QUERIES[: draw(st.integers(1, 3))]
     computed = _EXPRESSIONS[: draw(st.integers(1, most))]
     context = Context(draw(POOLS), [*asked, *computed], asked, stray)
@@ -278,7 +279,7 @@ def over_odd_values(texts: Iterable[str]) -> Json:
 
 
 def of_two_operators() -> Iterator[list[str]]:
-    """Every operator beside every other, with nothing but precedence to say which comes first; and every sign and function of a result."""
+    """Draw every operator next to every other, so that only precedence decides, and signs and functions of results."""
     for first in _OPERATORS:
         yield [f"$A {first} ${{A b}} {second} {number}" for second in _OPERATORS for number in ("2", "$A")]
         yield [f"{name}($A {first} ${{A b}}) {first} {sign}$A" for name in _FUNCTIONS for sign in "-!"]

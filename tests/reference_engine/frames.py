@@ -34,7 +34,7 @@ class Frame:
 
     @property
     def declares(self) -> str:
-        """The type, where one is declared with a version; version 0.0 is none."""
+        """The type, if it is declared with a version other than 0.0."""
         return str(self.meta.get("type", "")) if self.meta.get("typeVersion", [0, 0]) != [0, 0] else ""
 
     @property
@@ -84,7 +84,7 @@ def _is_vector(frame: Frame) -> bool:
 
 
 def _table(frame: Frame) -> Items:
-    """A number a row; the row's texts are its labels, a null text is none."""
+    """Return a number a row; the row's non-null texts are its labels."""
     (number,) = frame.of_type("number")
     return [Number(value, _texts(frame, row), number.name) for row, value in enumerate(number.cells)]
 
@@ -123,7 +123,7 @@ def _name(frame: Frame, field: Field) -> str:
 
 
 def _points(frame: Frame, cells: list[Value], rows: list[int] | None = None) -> list[tuple[int, Value]]:
-    """Of several time fields the first counts. Order and repeats stay as they are."""
+    """Return the points by the first time field. Order and repeats are kept."""
     times = frame.of_type("time")[0].cells
     return [(times[row], cells[row]) for row in (range(len(cells)) if rows is None else rows)]
 

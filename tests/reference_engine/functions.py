@@ -15,7 +15,7 @@ def _of_number(function: Callable[[float], float]) -> Callable[[Value], Value]:
 
 
 def _logarithm(number: float) -> float:
-    """Of 0 it is -Inf, of less NaN."""
+    """Return the natural logarithm: -Inf of 0, NaN of less."""
     if number == 0:
         return -math.inf
     return math.nan if number < 0 else math.log(number)
@@ -27,7 +27,7 @@ def _whole(direction: Callable[[float], float]) -> Callable[[float], float]:
 
 
 def _half_away_from_zero(number: float) -> float:
-    """The nearest whole number; a half goes away from 0."""
+    """Return the nearest whole number, halves rounded away from 0."""
     size = abs(number)
     below = math.floor(size)
     return math.copysign(below + (size - below >= 0.5), number)

@@ -20,7 +20,7 @@ class Graph:
     classics: frozenset[str]
 
     def outcome(self, ref_id: str) -> Outcome | Refused:
-        """What is not understood, then inputs that do not suit, then cycles, then inputs that failed, then what goes wrong in it."""
+        """Return the outcome; errors by precedence: parsing, unsuitable inputs, cycles, failed inputs, evaluation."""
         if ref_id in self.queries:
             read = self.queries[ref_id]
             return read if isinstance(read, Refused) else Outcome(read)
@@ -71,7 +71,7 @@ class Graph:
 
 
 def inputs_of(expression: Parsed) -> list[str]:
-    """The refIds that it names, each once, in the order they first stand in it."""
+    """Return the refIds that it names, each once, in the order of their first mention."""
     match expression:
         case list():
             return list(dict.fromkeys(condition.ref_id for condition in expression))

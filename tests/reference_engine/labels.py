@@ -9,7 +9,7 @@ def printed(labels: Labels) -> str:
 
 
 def contains(larger: Labels, smaller: Labels) -> bool:
-    """Whether the one has all labels of the other: the same values of the same keys, upper and lower case told apart."""
+    """Return if one has all labels of the other: equal values of equal keys, with case."""
     return all(larger.get(key) == value for key, value in smaller.items())
 
 

@@ -58,7 +58,7 @@ def _combined(operation: Binary, left: Items, right: Items, operator: Callable[[
 
 
 def _pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Value], Value]) -> Item:
-    """What meets what: two scalars are a scalar, with a number it is a number, with a series a series with every point of it."""
+    """Return the combination: two scalars are a scalar, with a number a number, with a series a series with every point."""
     match left, right:
         case Series(points=points), Series(points=others):
             last = dict(others)

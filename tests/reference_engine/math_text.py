@@ -64,7 +64,7 @@ _END: Final = _Word("end", "")
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """White space may stand between any two words, and needs to between none."""
+    """Return the words; white space is optional between all of them."""
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -120,7 +120,7 @@ def number_of(text: str) -> float:
 
 
 class _Reader:
-    """Reads a whole text to its tree. Calls are checked wherever they stand."""
+    """A reader of a whole text to its tree, which checks calls."""
 
     def __init__(self, text: str) -> None:
         self._words = [*_words(text), _END]
@@ -170,7 +170,7 @@ class _Reader:
         return readers[word.kind](word.text)
 
     def _call(self, name: str) -> Tree:
-        """Of a function that there is, with as many arguments as it takes; the comma between two is optional."""
+        """Return a call of a known function with the right number of arguments; commas between them are optional."""
         if name not in OF_ONE and name not in CONSTANTS:
             raise _refuse(f"non existent function {name}")
         if not self._accept("("):
@@ -190,7 +190,7 @@ def parsed(text: str) -> Tree:
 
 
 def references(tree: Tree) -> list[str]:
-    """The refIds a tree names, in the order they first stand in its text."""
+    """Return the refIds that a tree names, in the order of their first mention."""
     match tree:
         case Reference(ref_id=ref_id):
             found = [ref_id]

@@ -69,7 +69,7 @@ def _remainder(left: float, right: float) -> float:
 
 
 def _power(left: float, right: float) -> float:
-    """Python refuses where C answers: a negative number to a fraction is NaN; what is too large, and 0 to less than 0, is infinite."""
+    """Return the power as in C where Python raises: NaN or infinity."""
     odd = right % 2 == 1
     if left == 0 and right < 0:
         return math.copysign(math.inf, left) if odd else math.inf
@@ -82,7 +82,7 @@ def _power(left: float, right: float) -> float:
 
 
 def signed(symbol: str, value: Value) -> Value:
-    """Null stays null and NaN stays NaN, also behind ``!``; that is 1 for 0, else 0."""
+    """Return the sign applied; null remains null and NaN remains NaN. ``!`` is 1 for 0, else 0."""
     if value is None or math.isnan(value):
         return value
     return -value if symbol == "-" else float(value == 0)

@@ -9,7 +9,7 @@ from tests.reference_engine.values import Item, Items, NoData, Number, Outcome, 
 
 @dataclass(frozen=True)
 class Reduce:
-    """``mode`` is empty for strict. ``value`` stands for what is no finite number, with ``replaceNN`` only."""
+    """A reduction; ``mode`` is empty for strict, and ``value`` replaces other than finite numbers with ``replaceNN``."""
 
     expression: str
     reducer: str
@@ -39,7 +39,9 @@ def _reduced(reduce: Reduce, item: Item) -> Item | None:
 
 
 def _of_values(reduce: Reduce, values: list[Value]) -> Value:
-    """What is no finite number goes first or is replaced first; a result that is NaN all the same becomes null, or the value."""
+    """Return the reduced values; other than finite numbers are dropped or replaced first, and a NaN result becomes null or
+    the value.
+    """
     if reduce.mode == "dropNN":
         values = [value for value in values if _is_finite(value)]
     elif reduce.mode == "replaceNN":

@@ -13,7 +13,7 @@ Json = Any
 
 
 def answered(request: Json) -> dict[str, Outcome | Refused]:
-    """What every refId comes to, hidden ones too: a query that is hidden can be read by others all the same."""
+    """Return the outcome of every refId, also of hidden ones, because others can read them."""
     expressions = {query["refId"]: query for query in request["queries"] if "type" in query}
     graph = Graph(
         {ref_id: parsed(query, request) for ref_id, query in expressions.items()},
@@ -83,5 +83,5 @@ def _test(evaluator: Json) -> threshold.Test:
 
 
 def _loaded(frame: Json) -> set[int]:
-    """Fingerprints as whole numbers, or as text; no frame and one without schema are no items."""
+    """Return the fingerprints, whole numbers or texts; no frame and a frame without schema have no items."""
     return {int(number) for number in frame["data"]["values"][0]} if frame else set()

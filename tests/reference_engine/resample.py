@@ -23,7 +23,7 @@ def evaluate(resample: Resample, items: Items) -> Outcome:
 
 
 def _resampled(resample: Resample, item: Item) -> Item:
-    """No data stays no data. The range must hold a whole window. Labels and places stay."""
+    """Return the resampled items; no data remains no data. The range must hold a whole window; labels and order are kept."""
     if isinstance(item, NoData):
         return item
     if not isinstance(item, Series):
@@ -36,9 +36,9 @@ def _resampled(resample: Resample, item: Item) -> Item:
 
 
 def _at(resample: Resample, points: list[Point], stamp: int) -> Value:
-    """What the points behind the stamp before, up to and including this one's time, come to: of the first stamp every older one.
+    """Return the value of a stamp from the points after the stamp before it; the first stamp has all older points.
 
-    One is taken as it is (its count is 1), several are reduced; without any, the upsampler answers.
+    A single point is unchanged (its count is 1), several are reduced, and without any the upsampler decides.
     """
     before = -(2**63) if stamp == resample.start else stamp - resample.window
     inside = [value for time, value in points if before < time <= stamp]

@@ -43,7 +43,7 @@ def evaluate(threshold: Threshold, items: Items) -> Outcome:
 
 
 def _tested(threshold: Threshold, item: Item, *, was: bool) -> Item:
-    """Null stays null, and no data no data. What was loaded stays 1 until the unload condition holds."""
+    """Return the tested items; null and no data are kept, and loaded items remain 1 until the unload condition holds."""
 
     def of_value(value: Value) -> Value:
         if value is None:

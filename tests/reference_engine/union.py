@@ -1,4 +1,4 @@
-"""Which items of two sets pair, and what is left over."""
+"""The pairs of two sets of items, and the unpaired items."""
 
 from dataclasses import dataclass
 

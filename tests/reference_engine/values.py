@@ -1,4 +1,4 @@
-"""What an expression reads and gives: an ordered list of items, or a refusal."""
+"""Input and outcome of an expression: an ordered list of items, or a refusal."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,7 +40,7 @@ class Series:
 
 @dataclass(frozen=True)
 class NoData:
-    """The query answered nothing at all."""
+    """A query without any data."""
 
     labels: Labels = field(default_factory=dict, init=False)
 
@@ -52,7 +52,7 @@ Items = list[Item]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a refId gave. ``matches`` are those of classic conditions: value, name of the field, labels or none."""
+    """The outcome of a refId; ``matches`` of classic conditions are value, name of the field, and labels or None."""
 
     items: Items
     warnings: list[str] = field(default_factory=list)
@@ -68,7 +68,7 @@ class Refused(Exception):
 
 
 def each(item: Item, change: Callable[[Value], Value]) -> Item:
-    """The item with every value changed: its kind, labels and times stay, and no data stays no data."""
+    """Return the item with every value changed; labels and times are kept, and no data remains no data."""
     match item:
         case NoData():
             return item

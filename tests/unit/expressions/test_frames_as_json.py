@@ -185,7 +185,7 @@ def test_a_document_that_does_not_fit_is_named(document: bytes, fault: str) -> N
 
 
 def test_numbers_as_text_and_nanoseconds_are_read() -> None:
-    """Whole numbers may be texts, and times may have nanoseconds."""
+    """Integers may be texts, and times may have nanoseconds."""
     [frame] = read(
         {
             "schema": {"fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}, {"type": "time"}]},

@@ -203,8 +203,8 @@ _CLASSIC = ["avg", "sum", "min", "max", "count", "last", "median", "diff", "diff
 def test_a_classic_condition_reduces_and_tests_every_series(
     reducer: str, test: str, bounds: tuple[float, float], data: list[tuple[list[int], Rows]]
 ) -> None:
-    """The outcome is one number, with the reduced values that hold as matches; nulls are no data, unless the condition
-    tests for them.
+    """The outcome is one number, with the reduced values that hold as matches; nulls count as missing, unless the
+    condition tests for them.
     """
     params = list(bounds if "range" in test else bounds[:1])
     kind = ClassicConditions.of([Condition.of(1, "and", ["A"], reducer, test, params)])

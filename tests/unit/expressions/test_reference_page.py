@@ -1,13 +1,13 @@
-"""The reference pages say what holds: their tables are those of the code, and every example answers what stands behind it.
+"""The reference pages are true: their tables are those of the code, and every example returns the response after it.
 
-Fenced blocks are marked behind the language:
+Fenced blocks are marked after the language:
 
-- ``json request`` is a body of ``/api/ds/query`` and ``json panel`` one of ``/api/panels/query``. The next block is its answer:
-  ``text answer`` (the HTTP status, then a line a frame), ``json answer`` (the body) or ``json explain`` (its ``meta.explain``, but for the
-  milliseconds).
-- ``json prometheus`` is a body of ``/api/ds/query`` for the data source ``prom``; ``text sent`` is what its server is asked.
-- ``json target`` is a target that the panel doors take.
-- ``text spec`` is written as the cases of ``tests/specs``; ``python`` runs, and holds its own assertions.
+- ``json request`` is a body of ``/api/ds/query`` and ``json panel`` one of ``/api/panels/query``. The next block is its response:
+  ``text answer`` (the HTTP status, then a line a frame), ``json answer`` (the body) or ``json explain`` (its ``meta.explain``
+  without the milliseconds).
+- ``json prometheus`` is a body of ``/api/ds/query`` for the data source ``prom``; ``text sent`` is the request that its server gets.
+- ``json target`` is a target that the panel endpoints accept.
+- ``text spec`` is written like the cases of ``tests/specs``; ``python`` runs, and has its own assertions.
 """
 
 import json

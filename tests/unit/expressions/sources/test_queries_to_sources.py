@@ -187,7 +187,7 @@ async def test_an_answer_is_kept_for_the_next_request(world: World) -> None:
 
 
 async def test_an_expression_over_kept_frames_leaves_them_as_they_are(world: World) -> None:
-    """The same request again has the same result."""
+    """An equal request has an equal result."""
     expressions: list[dict[str, Any]] = [
         {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
         {"refId": "S", "type": "resample", "expression": "A", "window": "1s", "downsampler": "mean", "upsampler": "pad"},

@@ -47,7 +47,7 @@ def test_every_function_is_asked_for() -> None:
     """At least once, as an expression or in a statement."""
     text = "\n".join(_ANSWERS).lower()
     unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
-    # Their answers are the clock's.
+    # Their results depend on the clock.
     assert unasked <= {
         "current_date",
         "current_time",
