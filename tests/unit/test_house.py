@@ -55,3 +55,50 @@ def test_no_test_sleeps() -> None:
     """Tests wait for events, not for time: time.sleep does not occur."""
     for path in (ROOT / "tests").rglob("*.py"):
         assert "time" + ".sleep(" not in path.read_text(), path
+
+
+def test_common_holds_what_two_services_import() -> None:
+    """A module of libs/common is imported, directly or not, by at least two services."""
+    graph = {path: _imports(path) for path in SOURCES}
+    common = {_module(path): path for path in SOURCES if path.parts[len(ROOT.parts)] == "libs"}
+    users: dict[str, set[str]] = {module: set() for module in common}
+    for path, imported in graph.items():
+        if path not in common.values():
+            reached, left = set[str](), [module for module in imported if module in common]
+            while left:
+                module = left.pop()
+                if module not in reached:
+                    reached.add(module)
+                    left += [further for further in graph[common[module]] if further in common]
+            for module in reached:
+                users[module].add(path.parts[len(ROOT.parts) + 1])
+    alone = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}
+    # The in-memory broker is used by standalone and by the tests of every service.
+    assert alone == {"dashwright.common.messaging.memory", "dashwright.common.messaging.memory_queue"}
+
+
+def _module(path: Path) -> str:
+    """Return the dotted name of a module of the product."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    below = parts[parts.index("src") + 1 :] if "src" in parts else parts
+    return ".".join(part for part in below if part != "__init__")
+
+
+def _imports(path: Path) -> set[str]:
+    """Return the dotted names that a module imports, those of packages and of names in them alike."""
+    found = set[str]()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return found
+
+
+def test_public_classes_have_names_of_their_own() -> None:
+    """Two public classes of a distribution never share a name."""
+    owners: dict[tuple[str, str], list[str]] = {}
+    for path in SOURCES:
+        distribution = "/".join(path.relative_to(ROOT).parts[:2])
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                owners.setdefault((distribution, node.name), []).append(_module(path))
+    assert not {key: modules for key, modules in owners.items() if len(modules) > 1}

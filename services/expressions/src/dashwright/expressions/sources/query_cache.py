@@ -4,7 +4,6 @@ Frames from here belong to several requests at the same time. Their arrays are m
 error instead of changing the numbers of another request.
 """
 
-import asyncio
 import sys
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Sequence
@@ -14,6 +13,7 @@ from typing import Any, Final
 from numpy.typing import NDArray
 
 from dashwright.common.clock import Clock
+from dashwright.common.single_flight import SingleFlight
 from dashwright.expressions.engine.frame import FieldType, Frame
 
 MAX_BYTES: Final = 64 * 1024 * 1024
@@ -35,14 +35,6 @@ class _CacheEntry:
     until: float
 
 
-@dataclass(slots=True)
-class _Flight:
-    """A running query and the number of callers that wait for it."""
-
-    task: asyncio.Task[Sequence[Frame]]
-    waiting: int = 0
-
-
 class QueryCache:
     """Results of queries, each kept for ``seconds``, at most ``max_bytes`` in total (0 for none).
 
@@ -55,7 +47,7 @@ class QueryCache:
         self._clock = clock or Clock()
         self._kept: OrderedDict[Hashable, _CacheEntry] = OrderedDict()
         self._size = 0
-        self._flights: dict[Hashable, _Flight] = {}
+        self._flights: SingleFlight[Hashable, Sequence[Frame]] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, ask: Asked, *, fresh: Hashable = None) -> tuple[Sequence[Frame], bool]:
         """Return the result for ``key``, and whether it came without a new query.
@@ -67,30 +59,14 @@ class QueryCache:
         if fresh is None and (kept := self._found(key)) is not None:
             return kept, True
         place = (key, fresh)
-        flight = self._flights.get(place)
-        joined = flight is not None
-        if flight is None:
-            flight = self._flights[place] = _Flight(asyncio.create_task(self._fly(place, ask)))
-        flight.waiting += 1
-        try:
-            return await asyncio.shield(flight.task), joined
-        finally:
-            flight.waiting -= 1
-            if not flight.waiting and not flight.task.done():
-                # Removed first, so that no caller joins a query that is about to end.
-                del self._flights[place]
-                flight.task.cancel()
+        joined = place in self._flights
+        return await self._flights.once(place, lambda: self._query(key, ask)), joined
 
-    async def _fly(self, place: tuple[Hashable, Hashable], ask: Asked) -> Sequence[Frame]:
-        this = asyncio.current_task()
-        try:
-            frames = await ask()
-            _freeze(frames)
-            self._keep(place[0], frames)
-            return frames
-        finally:
-            if place in self._flights and self._flights[place].task is this:
-                del self._flights[place]
+    async def _query(self, key: Hashable, ask: Asked) -> Sequence[Frame]:
+        frames = await ask()
+        _freeze(frames)
+        self._keep(key, frames)
+        return frames
 
     def _found(self, key: Hashable) -> Sequence[Frame] | None:
         kept = self._kept.get(key)
