@@ -1,4 +1,4 @@
-"""Statements that mean harm, asked as any caller asks: each ends in an error that says what is wrong, and the worker serves on."""
+"""Hostile SQL expressions sent like those of any client: each ends in an error with the reason, and the worker continues."""
 
 import asyncio
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ def engine() -> Iterator[SqlEngine]:
     made.stop()
 
 
-async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
-    """Status and text of the error; what was asked beside it is answered, and so is the next statement."""
+async def error_of(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
+    """Return status and text of the error, after checking that other nodes of the request and the next statement succeed."""
     body = await ask(engine, raw("A", PLAIN), sql("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits)
     assert body["results"]["B"]["status"] == 200
     result = body["results"]["S"]
@@ -37,7 +37,7 @@ async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tu
 @pytest.mark.parametrize(
     "statement",
     [
-        # files and what reaches out
+        # files and network
         "SELECT * FROM read_csv('/etc/passwd')",
         "SELECT * FROM read_text('/proc/self/environ')",
         "SELECT * FROM glob('/*')",
@@ -65,7 +65,7 @@ async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tu
         "INSTALL httpfs",
         "LOAD httpfs",
         "SELECT current_setting('threads')",
-        # what is no query
+        # statements other than queries
         "DROP TABLE A",
         "DELETE FROM A",
         "UPDATE A SET v = 1",
@@ -124,7 +124,7 @@ async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tu
         "SELECT main.getenv('PATH')",
         "SELECT UpdateXML(1, 2, 3)",
         "SELECT list_transform([1], x -> x)",
-        # what is not MySQL's, but DuckDB's
+        # syntax of DuckDB that MySQL does not have
         "FROM A",
         "SELECT * EXCLUDE (v) FROM A",
         "SELECT COLUMNS('.*') FROM A",
@@ -147,9 +147,9 @@ async def told(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tu
         "SELECT /* x",
     ],
 )
-async def test_what_no_statement_may_do_is_refused(engine: SqlEngine, statement: str) -> None:
-    """By the first wall, so that the others need not hold; in words that say what was wrong."""
-    status, text = await told(engine, statement)
+async def test_forbidden_statements_are_refused(engine: SqlEngine, statement: str) -> None:
+    """The first layer refuses them with the reason, so that the other layers are not needed."""
+    status, text = await error_of(engine, statement)
     assert status == 400
     message_id = text.removeprefix("[").partition("]")[0]
     assert message_id in {BLOCKED, INVALID, EMPTY, MISSING}, text
@@ -158,9 +158,9 @@ async def test_what_no_statement_may_do_is_refused(engine: SqlEngine, statement:
 @pytest.mark.parametrize(
     "name", ["connection", "os", "asked", "fence", "sys", "tables", "duckdb_settings", "pragma_version", "sqlite_master"]
 )
-async def test_only_what_was_asked_beside_it_is_a_table(engine: SqlEngine, name: str) -> None:
-    """Neither variables of the child nor what its database has by itself."""
-    assert (await told(engine, f"SELECT * FROM {name}"))[1].startswith(f"[{MISSING}]")
+async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str) -> None:
+    """Neither variables of the child nor tables of its database can be read."""
+    assert (await error_of(engine, f"SELECT * FROM {name}"))[1].startswith(f"[{MISSING}]")
     assert await table(engine, f"SELECT v FROM `{name}` ORDER BY v", raw(name, PLAIN)) == {"v": [1, 2, 3]}
 
 
@@ -174,9 +174,9 @@ async def test_only_what_was_asked_beside_it_is_a_table(engine: SqlEngine, name:
         "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r) SELECT * FROM r ORDER BY n DESC",
     ],
 )
-async def test_a_memory_bomb_is_an_error_of_its_ref_id(engine: SqlEngine, statement: str) -> None:
-    """Which names what it may have, as far as it is known."""
-    status, text = await told(engine, statement, replace(LIMITS, sql_seconds=3))
+async def test_excessive_memory_is_an_error_of_its_ref_id(engine: SqlEngine, statement: str) -> None:
+    """The error has the memory limit, as far as it is known."""
+    status, text = await error_of(engine, statement, replace(LIMITS, sql_seconds=3))
     assert status in {400, 503, 504}
     assert text.startswith(("[sse.limit]", "[sse.sql."))
 
@@ -184,20 +184,20 @@ async def test_a_memory_bomb_is_an_error_of_its_ref_id(engine: SqlEngine, statem
 CROSS = "SELECT COUNT(*) AS n FROM " + " CROSS JOIN ".join(f"T t{number}" for number in range(8)) + " WHERE (t0.v + t7.v) % 7 = 3"
 
 
-async def test_a_join_without_end_ends(engine: SqlEngine) -> None:
-    """At the time of a statement; 504, with the setting. The event loop goes on for others meanwhile."""
+async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
+    """It ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     async with ticking() as gaps:
         body = await ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
     assert max(gaps) < LONGEST_STALL
     assert body["results"]["S"]["status"] == 504
-    told = body["results"]["S"]["error"]
-    assert told.startswith("[sse.sql.timeout] sql expression [S] timed out after 0.5s (setting DASHWRIGHT_SQL_SECONDS)")
+    error = body["results"]["S"]["error"]
+    assert error.startswith("[sse.sql.timeout] sql expression [S] timed out after 0.5s (setting DASHWRIGHT_SQL_SECONDS)")
     assert await table(engine, "SELECT COUNT(*) AS n FROM A", raw("A", PLAIN)) == {"n": [3]}
 
 
-async def test_a_statement_ends_when_nobody_waits_any_more(engine: SqlEngine) -> None:
-    """Its slot is free for the next one long before its own time is over."""
+async def test_a_cancelled_statement_ends(engine: SqlEngine) -> None:
+    """Its slot is free for the next one long before its time limit."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     asking = asyncio.create_task(ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
     done, _ = await asyncio.wait([asking], timeout=0.5)
@@ -222,7 +222,7 @@ async def test_a_statement_ends_when_nobody_waits_any_more(engine: SqlEngine) ->
     ids=["parentheses", "nots", "signs", "calls", "subqueries", "length", "union"],
 )
 async def test_statements_of_any_shape_end_in_an_error(engine: SqlEngine, statement: str) -> None:
-    """Too deep, too long, unfinished."""
-    status, text = await told(engine, statement)
+    """Too deep, too long and unfinished statements end in an error."""
+    status, text = await error_of(engine, statement)
     assert status in {400, 503, 504}
     assert text.startswith(("[sse.limit]", "[sse.sql."))

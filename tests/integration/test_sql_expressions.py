@@ -1,4 +1,4 @@
-"""Statements over what queries and expressions answer, through the single entry, in a real child process."""
+"""SQL expressions over the results of queries and other expressions, in a real child process."""
 
 import asyncio
 import json
@@ -75,7 +75,7 @@ async def error(engine: SqlEngine | None, statement: str, *queries: Any, **more:
 
 
 async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
-    """Its answer is one frame with the refId as its name; null is NULL, which aggregates pass over."""
+    """The result is one frame with the refId as its name; null is NULL, which aggregates ignore."""
     body = await ask(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
     (shown,) = body["results"]["S"]["frames"]
     assert (shown["schema"]["name"], shown["schema"]["refId"]) == ("S", "S")
@@ -83,14 +83,14 @@ async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
-async def test_tables_are_joined_at_every_door(engine: SqlEngine, endpoint: QueryEndpoint) -> None:
-    """On columns of any type; refIds of any spelling, in back-ticks."""
+async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: QueryEndpoint) -> None:
+    """Columns of any type can be joined, and refIds of any spelling are quoted with backticks."""
     statement = "SELECT a.host, SUM(a.__value__ * b.v) AS s FROM A AS a JOIN `my query` AS b ON a.host = b.host GROUP BY a.host ORDER BY 1"
     assert await table(engine, statement, raw("A", LOAD), raw("my query", PLAIN), endpoint=endpoint) == {"host": ["a", "b"], "s": [1, 16]}
 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
-    """Its tables are looked for, and whether it is a statement that may run."""
+    """Validation checks that its tables exist and that the statement is allowed."""
     wanted = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
     assert wanted == {"valid": True, "faults": []}
     faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
@@ -106,7 +106,7 @@ def typed(ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Fram
 
 
 def every_type() -> Frame:
-    """Each type twice, without and with a null; extreme where it has extremes."""
+    """Return each type twice, without and with a null, with extreme values where the type has them."""
     fields = []
     for kind in FieldType:
         if kind is FieldType.ENUM:
@@ -135,7 +135,7 @@ def listed(field: Field) -> list[Any]:
 
 
 def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
-    """There and back: whole numbers to the last bit, times to the nanosecond, any text, NaN apart from null."""
+    """Integers are exact to the last bit, times to the nanosecond, texts are unchanged, and NaN differs from null."""
     given = every_type()
     (found,) = typed("S", engine, "SELECT * FROM A", {"A": given}).frames
     assert [field.name for field in found.fields] == [field.name for field in given.fields]
@@ -145,8 +145,8 @@ def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
         assert new.values.dtype == new.type.dtype
 
 
-def test_many_rows_come_back_in_order(engine: SqlEngine) -> None:
-    """More than the engine answers at a time, strings and nulls included."""
+def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
+    """The result has more rows than one chunk of the engine, with strings and nulls."""
     count = 300_001
     numbers = np.arange(count)
     texts = np.empty(count, object)
@@ -174,8 +174,8 @@ def test_many_rows_come_back_in_order(engine: SqlEngine) -> None:
         ("NULL", FieldType.STRING, None),
     ],
 )
-def test_what_is_computed_has_the_type_of_its_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
-    """Decimals and sums of whole numbers are 64-bit floats."""
+def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
+    """Decimals and sums of integers are 64-bit floats."""
     given = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
     (found,) = typed("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": given}).frames
     assert found.fields[0].type is kind
@@ -183,13 +183,13 @@ def test_what_is_computed_has_the_type_of_its_kind(engine: SqlEngine, expression
 
 
 async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
-    """The settings of the database hold for every statement."""
+    """The database's settings apply to every statement."""
     found = await table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", PLAIN))
     assert found == {"a": [None], "b": [None], "c": [None], "d": [None]}
 
 
-async def test_no_rows_keep_their_columns(engine: SqlEngine) -> None:
-    """As a frame; for another expression that is no data."""
+async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
+    """It is a frame; another expression reads it as no data."""
     body = await ask(
         engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
     )
@@ -200,7 +200,7 @@ async def test_no_rows_keep_their_columns(engine: SqlEngine) -> None:
 
 @pytest.mark.parametrize("frames", [[], [{"schema": {"fields": []}, "data": {"values": []}}]])
 async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames: list[Any]) -> None:
-    """So that the statement runs, whatever other queries gave."""
+    """The statement runs whatever other queries returned."""
     assert await table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
     assert await table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
         "time": [],
@@ -210,7 +210,7 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 
 
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
-    """They are kept in the answer; who selects from that finds the second under another name, and is told."""
+    """Both are in the result; a statement that reads it finds the second under another name, with a notice."""
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S"))
     (shown,) = body["results"]["S"]["frames"]
     assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
@@ -219,8 +219,8 @@ async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
     assert "column 2 ('x') is x_1 in the table" in notice["text"]
 
 
-async def test_expressions_and_statements_feed_one_another(engine: SqlEngine) -> None:
-    """Any result is a table, and the table of a statement is series or numbers again, its texts their labels."""
+async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> None:
+    """Any result is a table, and the table of a statement is series or numbers again, with texts as labels."""
     body = await ask(
         engine,
         raw("A", LOAD),
@@ -242,8 +242,8 @@ async def test_expressions_and_statements_feed_one_another(engine: SqlEngine) ->
     assert results["V"]["frames"][0]["data"]["values"] == [[0]]
 
 
-async def test_a_query_may_feed_both(engine: SqlEngine) -> None:
-    """Its frames a statement, its series another expression; where these cannot be read the statement runs all the same."""
+async def test_a_query_may_be_the_input_of_both(engine: SqlEngine) -> None:
+    """A statement reads its frames and another expression its series; if the latter fails, the statement still runs."""
     long = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
     body = await ask(engine, raw("A", long), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v"))
     assert "got type long" in (await ask(engine, raw("A", long, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
@@ -259,8 +259,8 @@ async def test_a_query_may_feed_both(engine: SqlEngine) -> None:
         ("SELECT CAST(NULL AS DATETIME) AS time, 1 AS v", "null time stamps"),
     ],
 )
-async def test_a_table_without_series_says_so_to_its_reader(engine: SqlEngine, statement: str, fault: str) -> None:
-    """The statement itself is fine."""
+async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
+    """The error belongs to the expression that reads the table, not to the statement."""
     body = await ask(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
     assert body["results"]["S"]["status"] == 200
     told = body["results"]["B"]["error"]
@@ -269,13 +269,13 @@ async def test_a_table_without_series_says_so_to_its_reader(engine: SqlEngine, s
 
 
 def alerting(engine: SqlEngine, statement: str) -> Any:
-    """Over rows of host, dc and v."""
+    """Return the result of a statement over rows of host, dc and v, in the format for alert rules."""
     rows = [frame(("host", "string", ["a", "b", "b", None]), ("dc", "string", ["x", "x", "y", "x"]), ("v", "number", [1, None, 3, 4]))]
     return typed("S", engine, statement, {"A": read_frames(orjson.dumps(rows))[0]}, "alerting")
 
 
 def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
-    """Its texts are the labels, a null text is none; no row is no data."""
+    """Texts are labels, a null text is not; a result without rows counts as no data."""
     numbers = alerting(engine, "SELECT * FROM A ORDER BY v IS NULL, v")
     assert isinstance(numbers, Numbers)
     assert [str(labels) for labels in numbers.labels] == ["dc=x, host=a", "dc=y, host=b", "dc=x", "dc=x, host=b"]
@@ -292,24 +292,24 @@ def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
         ("SELECT host, v FROM A WHERE host = 'b'", "duplicate values across the string columns: {host=b}"),
     ],
 )
-def test_what_does_not_suit_an_alert_rule_says_why(engine: SqlEngine, statement: str, fault: str) -> None:
-    """One number a row, and texts that tell the rows apart."""
+def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
+    """Each row needs one number, and texts that distinguish it from other rows."""
     with pytest.raises(BadRequest) as raised:
         alerting(engine, statement)
     assert fault in raised.value.message
     assert raised.value.message_id == "sse.sql.alerting_format"
 
 
-async def test_the_format_for_alert_rules_works_where_saved_rules_come_in(engine: SqlEngine) -> None:
-    """In a panel's target it is a property that is not listed."""
+async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: SqlEngine) -> None:
+    """In a panel's target the format is an unlisted property."""
     target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
     body = await ask(engine, raw("A", PLAIN), target)
     assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
     assert "format" in (await ask(engine, raw("A", PLAIN), target, endpoint=QueryEndpoint.PANEL))["message"]
 
 
-async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine) -> None:
-    """Whole rows of it, the first ones."""
+async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: SqlEngine) -> None:
+    """It keeps the first complete rows."""
     limits = Limits(sql_output_cells=5)
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
     assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
@@ -340,8 +340,8 @@ async def test_a_result_beyond_its_cells_is_cut_with_a_notice(engine: SqlEngine)
         ),
     ],
 )
-async def test_what_fails_says_why_and_what_to_do(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
-    """On its refId alone; everything else runs."""
+async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
+    """The error belongs to its refId alone; all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
     told = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
     assert told["status"] == 400
@@ -349,14 +349,14 @@ async def test_what_fails_says_why_and_what_to_do(engine: SqlEngine, statement: 
     assert fault in told["error"]
 
 
-async def test_names_that_differ_in_case_only_are_not_one_table(engine: SqlEngine) -> None:
-    """Rather than answering from the wrong one."""
+async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
+    """The engine would read the wrong one."""
     told = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
     assert "the results 'A' and 'a' differ in small and capital letters only" in told["error"]
 
 
 async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEngine) -> None:
-    """Before they are handed over."""
+    """They are refused before they are copied."""
     told = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
     assert told["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in told["error"]
@@ -373,7 +373,7 @@ async def test_tables_beyond_the_memory_of_a_statement_are_refused(engine: SqlEn
     ids=["text", "characters", "json", "dictionary"],
 )
 def test_texts_and_documents_count_with_their_length(kind: FieldType, value: Any, config: Any) -> None:
-    """They are refused before a process is started for them."""
+    """Too large ones are refused before a process is started."""
     values = np.empty(30, kind.dtype)
     values[:] = [value] * 30
     limits = Limits(sql_bytes=2_000_000)
@@ -387,7 +387,7 @@ def test_texts_and_documents_count_with_their_length(kind: FieldType, value: Any
 
 
 async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None:
-    """A table that a statement answers is held as any outcome is."""
+    """The table of a statement counts like any other result."""
     statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
     enough = Limits(request_points=6 + 32 + 9 + 32)
     assert (await ask(engine, raw("A", PLAIN), statement, limits=enough))["results"]["S"]["status"] == 200
@@ -395,30 +395,30 @@ async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None
     assert "with S the queries and expressions of the request hold 79 points" in body["results"]["S"]["error"]
 
 
-async def test_an_explanation_tells_of_tables(engine: SqlEngine) -> None:
-    """What a statement read and answered, in frames and cells."""
+async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
+    """It has the frames and cells that a statement read and returned."""
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
     node = body["meta"]["explain"]["nodes"]["S"]
     assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
     assert node["output"] == {"type": "tableData", "items": 1, "points": 3}
 
 
-async def test_results_are_held_to_their_assertions(engine: SqlEngine) -> None:
+async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
     """A table has no type."""
     asserted = {"type": "timeseries-multi", "typeVersion": [0, 1]}
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A", resultAssertions=asserted))
     assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
 
 
-async def test_statements_run_side_by_side(engine: SqlEngine) -> None:
-    """More of them than there are slots; each answers for itself."""
+async def test_statements_run_concurrently(engine: SqlEngine) -> None:
+    """More statements than slots run, and each gets its own result."""
     asked = [table(engine, f"SELECT SUM(v) + {number} AS s FROM A", raw("A", PLAIN)) for number in range(12)]
     assert await asyncio.gather(*asked) == [{"s": [6 + number]} for number in range(12)]
     assert len(engine.sandbox.pids) <= 2
 
 
-async def test_the_feature_makes_the_engine() -> None:
-    """With the limits of the settings; without it there is none."""
+async def test_the_feature_creates_the_engine() -> None:
+    """The engine has the limits of the settings; without the feature there is no engine."""
     assert query_settings(load()).sql is None
     settings = query_settings(load(features="sqlExpression", sql_slots=1, sql_output_cells=2))
     assert settings.sql is not None

@@ -1,4 +1,4 @@
-"""The second and third wall around statements, each tried without the first: whatever is said to a child directly, it does no harm."""
+"""The second and third layer of confinement of SQL, each tested without the first: statements sent directly to a child do no harm."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ TABLE = Relation(
 
 
 class Over(Exception):
-    """The time of a test's statement is over."""
+    """An expired time limit of a test's statement."""
 
 
 def within(seconds: float) -> Callable[[], Wait]:
@@ -62,7 +62,7 @@ def serves_on(sandbox: Sandbox) -> None:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Waits for a state of another process, as long as a slow machine may take."""
+    """Wait for a state of another process, as long as a slow machine may need."""
     ends, pause = time.monotonic() + PATIENCE, threading.Event()
     while not condition():
         assert time.monotonic() < ends
@@ -70,7 +70,7 @@ def until(condition: Callable[[], bool]) -> None:
 
 
 def worked(pid: int) -> int:
-    """Ticks of processor time that a process took so far."""
+    """Return the clock ticks of processor time that a process has used."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
 
@@ -90,14 +90,14 @@ def sandbox() -> Iterator[Sandbox]:
 
 @pytest.fixture
 def own() -> Iterator[Sandbox]:
-    """A sandbox of the test's own, to break."""
+    """Return a sandbox for one test, which may break it."""
     made = Sandbox(Fence(MEMORY, PATIENCE), 1)
     yield made
     made.stop()
 
 
-def test_a_statement_runs_over_what_is_handed_over(sandbox: Sandbox) -> None:
-    """With the macros that were made before the lock."""
+def test_a_statement_reads_the_given_tables(sandbox: Sandbox) -> None:
+    """Macros defined before the lock of the database are available."""
     answer = run(sandbox, 'SELECT twice(n) AS n, s FROM "A" WHERE n > 0 ORDER BY n', A=TABLE)
     assert [field.values.tolist() for field in frame_of(answer).fields] == [[2, 4], ["b", "c"]]
 
@@ -160,8 +160,8 @@ def test_a_statement_runs_over_what_is_handed_over(sandbox: Sandbox) -> None:
         "\u0000",
     ],
 )
-def test_a_child_does_nothing_but_select(sandbox: Sandbox, statement: str) -> None:
-    """No file, network, setting, extension, variable, object of the database, nor a second statement; and it goes on."""
+def test_a_child_only_selects(sandbox: Sandbox, statement: str) -> None:
+    """Files, network, settings, extensions, variables, objects and second statements are refused, and the child continues."""
     (before,) = sandbox.pids or [0]
     told = run(sandbox, statement, A=TABLE).head
     assert set(told) == {"error", "text", "cpu"}, told
@@ -169,8 +169,8 @@ def test_a_child_does_nothing_but_select(sandbox: Sandbox, statement: str) -> No
     assert not before or sandbox.pids == [before]
 
 
-def test_the_settings_of_the_database_hold(sandbox: Sandbox) -> None:
-    """Each by itself, also where another would hold without it."""
+def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
+    """Each setting is tested alone, even if another one would have the same effect."""
     settings = {
         "temp_directory": "",
         "max_temp_directory_size": "0 bytes",
@@ -201,8 +201,8 @@ def test_the_settings_of_the_database_hold(sandbox: Sandbox) -> None:
         "SELECT repeat('x', 1000000) FROM range(1000)",
     ],
 )
-def test_memory_is_bounded(sandbox: Sandbox, statement: str) -> None:
-    """A statement that wants more than it may have ends with an error, or at the worst with its process."""
+def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
+    """A statement beyond its memory limit ends with an error or, in the worst case, with its process."""
     try:
         told = run(sandbox, statement).head
     except ChildEnded:
@@ -225,8 +225,8 @@ def test_memory_is_bounded(sandbox: Sandbox, statement: str) -> None:
     ],
     ids=["parentheses", "signs", "sums", "calls", "subqueries", "text", "columns"],
 )
-def test_statements_of_any_shape_leave_a_child_that_serves(sandbox: Sandbox, statement: str) -> None:
-    """Nested too deep or very long: an answer, an error, or the end of that process."""
+def test_a_child_survives_statements_of_any_shape(sandbox: Sandbox, statement: str) -> None:
+    """Too deep or very long statements end with a result, an error, or the end of that process."""
     with suppress(ChildEnded, Over):
         run(sandbox, statement, seconds=10, A=TABLE)
     serves_on(sandbox)
@@ -235,8 +235,8 @@ def test_statements_of_any_shape_leave_a_child_that_serves(sandbox: Sandbox, sta
 @pytest.mark.parametrize(
     "statement", [LONG, "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT (n + 1) % 10 FROM r) SELECT max(n) FROM r"]
 )
-def test_a_statement_ends_when_its_time_is_over(sandbox: Sandbox, statement: str) -> None:
-    """With its process, and not later: joins and recursions without an end."""
+def test_a_statement_ends_at_its_time_limit(sandbox: Sandbox, statement: str) -> None:
+    """Endless joins and recursions end with their process at the limit."""
     sandbox.warm(within(PATIENCE)())
     (before,) = sandbox.pids
     with pytest.raises(Over):
@@ -245,8 +245,8 @@ def test_a_statement_ends_when_its_time_is_over(sandbox: Sandbox, statement: str
     serves_on(sandbox)
 
 
-def test_a_child_has_nothing_of_its_parents(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No environment but two words, no descriptor but its own, no terminal, no way to files, processes or more memory."""
+def test_a_child_inherits_nothing(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has two environment variables, its own descriptors, no terminal, and no access to files, processes or more memory."""
     monkeypatch.setenv("DASHWRIGHT_SECRET", "x")
     with Path(__file__).open() as held:
         os.set_inheritable(held.fileno(), True)
@@ -269,8 +269,8 @@ def test_a_child_has_nothing_of_its_parents(sandbox: Sandbox, monkeypatch: pytes
             made.stop()
 
 
-def test_memory_handed_over_cannot_be_written_by_who_reads_it(sandbox: Sandbox) -> None:
-    """And nothing of a statement's tables is left there afterwards, nor under their names."""
+def test_shared_memory_is_read_only(sandbox: Sandbox) -> None:
+    """The child cannot write it, and nothing of a statement's tables is left afterwards."""
     memory = SharedMemory()
     memory.write([(0, memoryview(b"abc"))], 64)
     assert os.pread(memory.descriptor, 3, 0) == b"abc"
@@ -286,8 +286,8 @@ def test_memory_handed_over_cannot_be_written_by_who_reads_it(sandbox: Sandbox) 
     assert held.stat().st_size == 0
 
 
-def test_where_there_is_no_memory_file_an_unlinked_one_serves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It has no name for anybody to find it by."""
+def test_an_unlinked_file_replaces_a_memory_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The file has no name by which other processes could find it."""
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     memory = SharedMemory()
@@ -299,7 +299,7 @@ def test_where_there_is_no_memory_file_an_unlinked_one_serves(monkeypatch: pytes
 
 @contextmanager
 def at_work(own: Sandbox) -> Iterator[tuple[int, Future[Any]]]:
-    """The only child, in the middle of a long statement, and what that comes to."""
+    """Start a long statement in the only child; yield the child's process id and the future result."""
     own.warm(within(PATIENCE)())
     (pid,) = own.pids
     idle = worked(pid)
@@ -309,8 +309,8 @@ def at_work(own: Sandbox) -> Iterator[tuple[int, Future[Any]]]:
         yield pid, running
 
 
-def test_a_child_killed_at_work_fails_its_statement_alone(own: Sandbox) -> None:
-    """By whomever: the error says so, and the next statement gets another child."""
+def test_a_child_killed_at_work_fails_only_its_statement(own: Sandbox) -> None:
+    """The error says that the child was killed, and the next statement gets a new child."""
     with at_work(own) as (pid, running):
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ChildEnded, match="ended by SIGKILL"):
@@ -319,8 +319,8 @@ def test_a_child_killed_at_work_fails_its_statement_alone(own: Sandbox) -> None:
     assert own.pids != [pid]
 
 
-def test_a_child_killed_at_rest_is_replaced(own: Sandbox) -> None:
-    """Nobody hears of it."""
+def test_an_idle_child_that_was_killed_is_replaced(own: Sandbox) -> None:
+    """No statement fails."""
     own.warm(within(PATIENCE)())
     (pid,) = own.pids
     os.kill(pid, signal.SIGKILL)
@@ -329,7 +329,7 @@ def test_a_child_killed_at_rest_is_replaced(own: Sandbox) -> None:
     assert own.pids != [pid]
 
 
-def test_a_child_outlives_the_thread_that_asked_for_it(own: Sandbox) -> None:
+def test_a_child_outlives_the_thread_of_its_first_statement(own: Sandbox) -> None:
     """The kernel ends a child with the thread that started it."""
     thread = threading.Thread(target=own.warm, args=(within(PATIENCE)(),))
     thread.start()
@@ -339,8 +339,8 @@ def test_a_child_outlives_the_thread_that_asked_for_it(own: Sandbox) -> None:
     assert own.pids == before
 
 
-def test_a_child_that_worked_its_share_is_replaced() -> None:
-    """What piles up in a process does not pile up for ever."""
+def test_a_child_is_replaced_after_a_number_of_statements() -> None:
+    """Leaks of a process are bounded."""
 
     class Brief(Fence):
         cpu_seconds = 50
@@ -357,8 +357,8 @@ def test_a_child_that_worked_its_share_is_replaced() -> None:
         made.stop()
 
 
-def test_a_stop_ends_whatever_is_at_work(own: Sandbox) -> None:
-    """No process is left, and nothing begins any more."""
+def test_a_stop_ends_running_statements(own: Sandbox) -> None:
+    """No process is left, and no statement starts afterwards."""
     with at_work(own) as (pid, running):
         own.stop()
         with pytest.raises(ChildEnded):
@@ -369,8 +369,8 @@ def test_a_stop_ends_whatever_is_at_work(own: Sandbox) -> None:
         run(own, "SELECT 1")
 
 
-def test_who_waits_for_a_slot_waits_no_longer_than_it_may(own: Sandbox) -> None:
-    """The statement at work is none of its business."""
+def test_the_wait_for_a_slot_is_limited(own: Sandbox) -> None:
+    """The running statement is not affected."""
     with at_work(own) as (pid, running):
         with pytest.raises(Over):
             own.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
@@ -381,7 +381,7 @@ def test_who_waits_for_a_slot_waits_no_longer_than_it_may(own: Sandbox) -> None:
 
 
 def test_a_child_ends_with_its_parent() -> None:
-    """Also with one that is killed, and in the middle of a statement."""
+    """The child ends even if the parent is killed, and during a statement."""
     program = f"""
 import sys, threading
 from dashwright.expressions.sql.sandbox import Fence, Sandbox
@@ -399,28 +399,28 @@ sandbox.run({{"sql": {LONG!r}, "cells": 1, "bytes": 1}}, {{}}, lambda: 60.0, lam
     until(lambda: is_gone(pid))
 
 
-def said(text: str) -> bytes:
+def length_prefixed(text: str) -> bytes:
     return struct.pack(">I", len(text)) + text.encode()
 
 
-UNABLE = said('{"error": "IOException", "text": "no settings"}')
+UNABLE = length_prefixed('{"error": "IOException", "text": "no settings"}')
 ANSWERS = {
     "no length": b"\x00",
     "a length without end": b"\xff\xff\xff\xff",
-    "not JSON": said("{]"),
-    "no object": said("[]"),
-    "no description": said('{"columns":[1]}'),
-    "a negative size": said('{"columns":[{"buffers":{"values":-8}}]}'),
-    "more than asked for": said('{"columns":[{"buffers":{"values":1000000000000}}]}'),
-    "less than it says": said('{"columns":[{"buffers":{"values":8}}]}') + b"abc",
-    "no time": said('{"cpu":"abc"}'),
+    "not JSON": length_prefixed("{]"),
+    "no object": length_prefixed("[]"),
+    "no description": length_prefixed('{"columns":[1]}'),
+    "a negative size": length_prefixed('{"columns":[{"buffers":{"values":-8}}]}'),
+    "more than asked for": length_prefixed('{"columns":[{"buffers":{"values":1000000000000}}]}'),
+    "less than it says": length_prefixed('{"columns":[{"buffers":{"values":8}}]}') + b"abc",
+    "no time": length_prefixed('{"cpu":"abc"}'),
 }
 
 
 @pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS.keys())
-def test_a_child_that_lies_is_ended(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing it says is taken on trust, whatever made it say so."""
-    ready = said('{"ready": true}')
+def test_a_child_with_invalid_output_is_killed(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No output of a child is trusted, whatever caused it."""
+    ready = length_prefixed('{"ready": true}')
     liar = tmp_path / "liar.py"
     liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {answered!r})\n")
     monkeypatch.setattr(room, "_PROGRAM", liar)
@@ -441,7 +441,7 @@ def test_a_child_that_lies_is_ended(answered: bytes, tmp_path: Path, monkeypatch
     ],
 )
 def test_a_child_that_cannot_start_says_why(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As far as it can."""
+    """The error has as much of the reason as is available."""
     program = tmp_path / "program.py"
     program.write_text(text)
     monkeypatch.setattr(room, "_PROGRAM", program)
@@ -477,14 +477,14 @@ def column(kind: str, **buffers: bytes) -> ChildResponse:
         ChildResponse({"rows": 1, "columns": [7]}, memoryview(b"")),
     ],
 )
-def test_an_answer_that_does_not_fit_together_is_not_read(answer: ChildResponse) -> None:
-    """Lengths, types, texts and documents."""
+def test_an_inconsistent_response_is_refused(answer: ChildResponse) -> None:
+    """Lengths, types, texts and documents are checked."""
     with pytest.raises(MalformedResult):
         frame_of(answer)
 
 
-def test_a_deadline_is_an_error_of_the_tree() -> None:
-    """What the waits raise comes out as it is."""
+def test_a_deadline_is_raised_unchanged() -> None:
+    """An error that the wait function raises is passed on."""
 
     def over() -> float:
         raise DeadlineExceeded("over")

@@ -1,4 +1,4 @@
-"""A database of its own with something to read, a role that a data source asks as, and what asks as that role."""
+"""A database for the tests of one module, a role that a data source queries as, and functions that query as that role."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -50,8 +50,9 @@ grant all on schema public to {0};
 
 @dataclass(frozen=True)
 class Warehouse:
-    """``owner`` is the URL of the database as who may do everything there; ``reader`` the role of the data source."""
+    """A database with data to read."""
 
+    #: The URL of the database for its owner, who has all rights.
     owner: str
     database: str
     reader: str
@@ -111,7 +112,7 @@ Ask = Callable[..., Awaitable[Frame]]
 
 @pytest.fixture
 def ask(warehouse: Warehouse, connections: Connections) -> Ask:
-    """Answers the frame of a statement, as a table unless said otherwise. All of a test use one connection."""
+    """Return a function that returns the frame of a statement, as a table by default. All queries of a test share a connection."""
 
     async def asked(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:
         source = Postgres(record or warehouse.record, connections)
@@ -131,7 +132,7 @@ def a_query(sql: str, **query: Any) -> SourceQuery:
 
 
 def values(frame: Frame) -> dict[str, list[Any]]:
-    """By column, null as None."""
+    """Return values by column, with None for null."""
     made = {}
     for item in frame.fields:
         nulls = [False] * len(item) if item.nulls is None else item.nulls.tolist()
@@ -140,7 +141,7 @@ def values(frame: Frame) -> dict[str, list[Any]]:
 
 
 async def until(holds: Callable[[], Awaitable[object]]) -> None:
-    """Waits for a state, not for a time."""
+    """Wait until ``holds`` returns a true value."""
     async with asyncio.timeout(60):
         while not await holds():  # noqa: ASYNC110 (nothing announces what another process does)
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What the server answers, as frames: every type, both formats, and the numbers that the same statement gives without any of this."""
+"""Results of a PostgreSQL data source as frames: every type, both formats, and the numbers of direct queries."""
 
 import json
 from datetime import timedelta
@@ -61,7 +61,7 @@ TYPES_OF_COLUMNS = [
 
 @pytest.mark.parametrize(("expression", "kind", "value"), TYPES_OF_COLUMNS)
 async def test_every_type_has_its_column(ask: Ask, expression: str, kind: str, value: Any) -> None:
-    """Beside a null, which is one in every type; what has no type of its own is the text that the server writes."""
+    """Null is null in every type; a type without a column type is the server's text."""
     frame = await ask(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
     (column,) = frame.fields
     assert (column.type.value, column.nullable) == (kind, True)
@@ -69,7 +69,7 @@ async def test_every_type_has_its_column(ask: Ask, expression: str, kind: str, v
 
 
 async def test_an_enum_a_domain_and_a_composite_are_read(ask: Ask, owner: Any) -> None:
-    """Types that the database defines for itself."""
+    """Types defined in the database are read."""
     await owner.execute("create type mood as enum ('fine'); create domain year as int; create type pair as (a int, b text)")
     try:
         frame = await ask("select 'fine'::mood as m, 2020::year as y, (1, 'x')::pair as p, array['fine']::mood[] as ms;")
@@ -78,8 +78,8 @@ async def test_an_enum_a_domain_and_a_composite_are_read(ask: Ask, owner: Any) -
         await owner.execute("drop type mood; drop domain year; drop type pair")
 
 
-async def test_times_beyond_what_can_be_told_are_null_and_said_so(ask: Ask) -> None:
-    """Infinities, and times after 2262."""
+async def test_times_out_of_range_are_null_with_a_notice(ask: Ask) -> None:
+    """Infinities and times after 2262 are out of range."""
     frame = await ask(
         "select * from (values ('infinity'::timestamptz, 'infinity'::date), ('2500-01-01', '-infinity'), (null, null)) x(a, b)"
     )
@@ -92,7 +92,7 @@ async def test_times_beyond_what_can_be_told_are_null_and_said_so(ask: Ask) -> N
 
 
 @pytest.mark.parametrize(
-    ("sql", "answered"),
+    ("sql", "expected"),
     [
         ("show timezone_abbreviations", {"timezone_abbreviations": ["Default"]}),
         ("values (1), (2)", {"column1": [1, 2]}),
@@ -108,22 +108,22 @@ async def test_times_beyond_what_can_be_told_are_null_and_said_so(ask: Ask) -> N
         ("select 'noon' as time", {"time": ["noon"]}),
     ],
 )
-async def test_a_table_is_as_the_statement_says(ask: Ask, sql: str, answered: dict[str, Any]) -> None:
-    """Whatever reads, whatever stands behind it; numbers called time or timeend are times."""
+async def test_a_table_is_the_result_of_the_statement(ask: Ask, sql: str, expected: dict[str, Any]) -> None:
+    """Any reading statement is accepted; numeric columns named time or timeend are times."""
     frame = await ask(sql)
-    assert values(frame) == answered
+    assert values(frame) == expected
     assert (frame.meta or {})["executedQueryString"] == sql
 
 
-async def test_explanations_are_answered(ask: Ask) -> None:
-    """Of what would be done, and of what was done, without having done it."""
+async def test_explain_returns_a_table(ask: Ask) -> None:
+    """Plans are returned with and without an execution."""
     frame = await ask("explain (analyze, format json) select * from treasure")
     ((plan,),) = values(frame)["QUERY PLAN"]
     assert plan["Plan"]["Actual Rows"] == 60
 
 
-async def test_groups_of_a_series_are_those_of_the_statement(ask: Ask, owner: Any) -> None:
-    """Macros, labels and fill, beside the same asked directly."""
+async def test_series_equal_a_direct_query(ask: Ask, owner: Any) -> None:
+    """Macros, labels and fill give the numbers of a direct query."""
     rest = "host, sum(gold) as gold from treasure where id not between 10 and 30"
     sql = f"select $__timeGroupAlias(made, '7m', NULL), {rest} and $__timeFilter(made) group by 1, 2 order by 1"
     frame = await ask(sql, format="time_series")
@@ -140,14 +140,14 @@ async def test_groups_of_a_series_are_those_of_the_statement(ask: Ask, owner: An
         assert item.labels
         host = dict(item.labels.pairs)["host"]
         nulls = item.nulls if item.nulls is not None else [False] * len(item)
-        told = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
-        assert told == [expected.get((time * SECOND, host)) for time in grid]
+        numbers = [None if null else value for value, null in zip(item.values.tolist(), nulls, strict=True)]
+        assert numbers == [expected.get((time * SECOND, host)) for time in grid]
     assert (frame.meta or {})["type"] == "timeseries-wide"
     assert "$__" not in (frame.meta or {})["executedQueryString"]
 
 
-async def test_a_fill_without_end_is_left_out_and_said_so(ask: Ask) -> None:
-    """An hour in microseconds is more rows than anybody wants."""
+async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
+    """An hour in microseconds has too many rows to fill."""
     frame = await ask("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
     assert frame.rows == 60
     (notice,) = (frame.meta or {})["notices"]
@@ -156,8 +156,8 @@ async def test_a_fill_without_end_is_left_out_and_said_so(ask: Ask) -> None:
     )
 
 
-async def test_a_series_without_rows_tells_its_columns(ask: Ask) -> None:
-    """As they came."""
+async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
+    """The columns are those of the statement."""
     frame = await ask("select made as time, host, gold from treasure where false", format="time_series")
     assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
         ("time", "time.Time", 0),
@@ -167,7 +167,7 @@ async def test_a_series_without_rows_tells_its_columns(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sql", "told"),
+    ("sql", "message"),
     [
         ("select nope", 'column "nope" does not exist (SQLSTATE 42703) at line 1, column 8\nselect nope\n       ^'),
         (
@@ -184,29 +184,29 @@ async def test_a_series_without_rows_tells_its_columns(ask: Ask) -> None:
         ("select $__timeFilter(made) from treasur", 'relation "treasur" does not exist'),
     ],
 )
-async def test_a_fault_of_the_statement_is_shown_where_it_is(ask: Ask, sql: str, told: str) -> None:
-    """400 with the server's words, the place, and what to do."""
+async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, message: str) -> None:
+    """It is a 400 with the server's message, the position, and what to do."""
     with pytest.raises(BadRequest) as caught:
         await ask(sql)
-    assert told in caught.value.message
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ({"rawSql": ""}, "the query has no statement"),
         ({"rawSql": 7}, "the query has no statement"),
         ({"format": "logs"}, "format 'logs' is not served; use time_series or table"),
     ],
 )
-async def test_a_query_that_asks_nothing_is_refused(ask: Ask, query: dict[str, Any], told: str) -> None:
-    """And says which property to give."""
-    with pytest.raises(BadRequest, match=told):
+async def test_an_empty_query_is_refused(ask: Ask, query: dict[str, Any], message: str) -> None:
+    """The error names the property to set."""
+    with pytest.raises(BadRequest, match=message):
         await ask("select 1", **query)
 
 
-async def test_equal_statements_are_one_question(warehouse: Warehouse, connections: Connections) -> None:
-    """The range counts as far as macros put it into the statement or a fill goes over it."""
+async def test_equal_statements_are_one_query(warehouse: Warehouse, connections: Connections) -> None:
+    """The time range counts only if macros insert it into the statement, or a fill uses it."""
     source = Postgres(warehouse.record, connections)
     later = TimeRange(RANGE.start, RANGE.end + timedelta(minutes=1))
 
@@ -220,8 +220,8 @@ async def test_equal_statements_are_one_question(warehouse: Warehouse, connectio
     assert not same("select $__timeGroup(made, '5m', 0)", format="time_series")
 
 
-async def test_expressions_read_what_a_data_source_answers(warehouse: Warehouse, connections: Connections) -> None:
-    """Over the whole way of a request: series and tables as inputs, an empty answer as no data."""
+async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, connections: Connections) -> None:
+    """Through a whole request, series and tables are inputs, and an empty result counts as no data."""
     directory = Directory(dict.fromkeys(TYPES, partial(Postgres, connections=connections)), MemoryRecords([warehouse.record]))
     datasource = {"type": TYPES[0], "uid": "w"}
     series = "select made as time, host, gold from treasure where $__timeFilter(made) order by 1"
@@ -246,9 +246,9 @@ async def test_expressions_read_what_a_data_source_answers(warehouse: Warehouse,
         {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
     ]
     body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
-    answered = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient(), sources=directory))
-    assert isinstance(answered.body, bytes)
-    results = json.loads(answered.body)["results"]
+    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient(), sources=directory))
+    assert isinstance(response.body, bytes)
+    results = json.loads(response.body)["results"]
     assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
     assert shown(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
     assert shown(results["F"]) == []

@@ -1,7 +1,7 @@
-"""The reference page says what holds: its recipe makes a fit role, its macros become what it says, its queries answer what stands behind.
+"""The reference page is true: its recipe creates a suitable role, its macros expand as shown, and its queries return the shown results.
 
-Fenced blocks: ``sql owner`` runs as the owner of a database, ``json source`` is a data source (here with another address and no TLS), each
-``json query`` is answered as the next ``text answer`` says, a line a column.
+Fenced blocks: ``sql owner`` runs as the owner of a database, ``json source`` is a data source (here with another address and no TLS),
+and each ``json query`` returns the lines of the next ``text answer``, one per column.
 """
 
 import json
@@ -30,17 +30,15 @@ _FENCE = re.compile(r"^```(\w+ \w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _MACRO = re.compile(r"^\| `(\$__[^`]+)` \| `([^`]+)` \|$", re.MULTILINE)
 
 
-def test_macros_become_what_the_page_says() -> None:
-    """Every one of them is there."""
+def test_macros_expand_as_shown() -> None:
+    """The page shows every macro."""
     rows = _MACRO.findall(PAGE.read_text())
     assert {row[0]: expand(row[0], MacroContext(RANGE, 60_000)).sql for row in rows} == dict(rows)
     assert len(rows) == 18
 
 
-async def test_the_recipe_makes_a_source_that_answers_what_the_page_says(
-    warehouse: Warehouse, owner: Any, connections: Connections
-) -> None:
-    """From the role to the frames, in a database of its own."""
+async def test_the_recipe_creates_the_shown_source(warehouse: Warehouse, owner: Any, connections: Connections) -> None:
+    """The recipe is followed from the role to the frames, in a database for this test."""
     database, role = f"{warehouse.database}_page", f"{warehouse.reader}_page"
     await owner.execute(f"create database {database}")
     own = await asyncpg.connect(with_database(warehouse.owner, database))
@@ -52,9 +50,9 @@ async def test_the_recipe_makes_a_source_that_answers_what_the_page_says(
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
         asked = 0
-        for (kind, query), (_, told) in pairwise(blocks):
+        for (kind, query), (_, shown) in pairwise(blocks):
             if kind == "json query":
-                assert "\n".join(_lines(await _answer(source, json.loads(query)))) + "\n" == told
+                assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == shown
                 asked += 1
         assert asked == 3
         await own.execute("create table later (x int)")
@@ -75,7 +73,7 @@ def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
     )
 
 
-async def _answer(source: Postgres, query: dict[str, Any]) -> Frame:
+async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
     span = time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
     asked = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
     (frame,) = await source.query(asked, span, patient())

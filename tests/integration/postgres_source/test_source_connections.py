@@ -1,4 +1,4 @@
-"""Connections to data sources: few, shared, never older than the record, and never where they may not go."""
+"""Connections to data sources: few, shared, never older than the record, and only to allowed hosts."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -44,14 +44,14 @@ async def backends(owner: Any, warehouse: Warehouse, condition: str = "true") ->
     return [row[0] for row in await owner.fetch(sql, warehouse.reader, warehouse.database)]
 
 
-async def test_a_connection_is_used_again(warehouse: Warehouse, opened: Open) -> None:
-    """As long as the record is the same."""
+async def test_a_connection_is_reused(warehouse: Warehouse, opened: Open) -> None:
+    """Queries of an unchanged record share a connection."""
     connections = opened()
     assert await pid_of(warehouse.record, connections) == await pid_of(warehouse.record, connections)
 
 
-async def test_a_changed_record_gets_connections_of_its_own(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """And those of the one before are closed, also where one of them was at work when the record changed."""
+async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """Connections of the former record are closed, even one that was busy when the record changed."""
     connections = opened(connections=2)
     old = await pid_of(warehouse.record, connections)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(0.5)"), RANGE, patient()))
@@ -62,8 +62,8 @@ async def test_a_changed_record_gets_connections_of_its_own(warehouse: Warehouse
     await until(lambda: _only(owner, warehouse, new))
 
 
-async def test_who_waits_for_a_connection_gets_it_though_the_record_changes(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """A pool that is not wanted any more serves those who came before."""
+async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """A replaced pool serves the queries that waited before."""
     connections = opened(connections=1)
     source = Postgres(warehouse.record, connections)
     working = asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient()))
@@ -79,8 +79,8 @@ async def _only(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return await backends(owner, warehouse) == [pid]
 
 
-async def test_no_more_connections_than_allowed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """Others wait for one to become free, and say so when their time is over."""
+async def test_the_number_of_connections_is_limited(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """Other queries wait for a free connection, and time out with an error that says so."""
     connections = opened(connections=2)
     source = Postgres(warehouse.record, connections)
     working = [asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient())) for _ in range(2)]
@@ -100,7 +100,7 @@ async def _count(owner: Any, warehouse: Warehouse, count: int) -> bool:
 
 
 async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """On the server: nobody is at work for a caller who left. The connection serves on."""
+    """The statement is cancelled on the server, and the connection is reused."""
     connections = opened(connections=1)
     pid = await pid_of(warehouse.record, connections)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
@@ -113,7 +113,7 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
 
 
 async def test_unused_connections_are_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """After a while; the next statement gets a new one."""
+    """They are closed after a time, and the next statement opens a new one."""
     connections = opened(idle=0.05)
     await pid_of(warehouse.record, connections)
     await until(lambda: _none(owner, warehouse))
@@ -124,8 +124,8 @@ async def _none(owner: Any, warehouse: Warehouse) -> bool:
     return not await backends(owner, warehouse)
 
 
-async def test_the_source_asked_least_lately_makes_room(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """So that any number of data sources share a bounded number of pools."""
+async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """Any number of data sources share a bounded number of pools."""
     connections = opened(sources=2)
     first, second, third = (replace(warehouse.record, id=number, uid=str(number)) for number in range(3))
     gone = await pid_of(first, connections)
@@ -140,8 +140,8 @@ async def _lacks(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return pid not in await backends(owner, warehouse)
 
 
-async def test_sources_at_work_are_not_closed_for_others(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """Where all are at work, who comes next is told to come again."""
+async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """If all pools are busy, the next query gets an error with a time to retry."""
     connections = opened(sources=1)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
@@ -152,8 +152,8 @@ async def test_sources_at_work_are_not_closed_for_others(warehouse: Warehouse, o
     await pid_of(replace(warehouse.record, id=2), connections)
 
 
-async def test_a_session_that_was_ended_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """502, and the next statement works."""
+async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+    """It is a 502, and the next statement succeeds."""
     connections = opened()
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
     await until(lambda: _count(owner, warehouse, 1))
@@ -164,7 +164,7 @@ async def test_a_session_that_was_ended_is_an_error_of_the_source(warehouse: War
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ({"url": "127.0.0.1:1"}, "cannot be reached .* check host, port and sslmode"),
         ({"secrets": {"password": "wrong"}}, "refuses the user .* .*28P01.* check user, password and sslmode"),
@@ -173,32 +173,32 @@ async def test_a_session_that_was_ended_is_an_error_of_the_source(warehouse: War
         ({"json_data": {"sslmode": "verify-full", "tlsConfigurationMethod": "file-content"}}, "SSL upgrade|TLS|certificate"),
     ],
 )
-async def test_a_server_that_lets_nobody_in_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, told: str) -> None:
-    """502 that says what to check, and no secret."""
+async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, message: str) -> None:
+    """It is a 502 that says what to check, without secrets."""
     source = Postgres(replace(warehouse.record, **change), opened())
     for asked in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
-        with pytest.raises(SourceFailed, match=told) as caught:
+        with pytest.raises(SourceFailed, match=message) as caught:
             await asked
         assert PASSWORD not in caught.value.message
         assert "wrong" not in caught.value.message
 
 
-async def test_the_password_of_this_process_is_nobodys(warehouse: Warehouse, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What PostgreSQL's clients read from the environment is not for data sources."""
+async def test_the_environments_password_is_not_used(warehouse: Warehouse, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Environment variables of PostgreSQL clients have no effect on data sources."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     monkeypatch.setenv("PGUSER", warehouse.reader)
     with pytest.raises(SourceFailed, match="refuses the user"):
         await Postgres(replace(warehouse.record, secrets={}), opened()).health()
 
 
-async def test_only_listed_hosts_are_reached(warehouse: Warehouse, opened: Open) -> None:
-    """A server of this machine or network is none that anybody may name."""
+async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, opened: Open) -> None:
+    """A data source cannot name a server of this machine or network unless it is allowed."""
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await Postgres(warehouse.record, opened(Reach(AllowedHosts.of(())))).health()
 
 
-async def test_a_server_that_says_nothing_is_given_up(warehouse: Warehouse, opened: Open) -> None:
-    """It takes the connection and no more."""
+async def test_a_silent_server_times_out(warehouse: Warehouse, opened: Open) -> None:
+    """The server accepts the connection and sends nothing."""
     async with _silent() as port:
         source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect=0.2))
         with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
@@ -209,24 +209,24 @@ async def test_a_server_that_says_nothing_is_given_up(warehouse: Warehouse, open
 async def _silent() -> AsyncIterator[int]:
     ended = asyncio.Event()
 
-    async def heard(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await ended.wait()
         writer.close()
 
-    server = await asyncio.start_server(heard, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
         ended.set()
 
 
-async def test_what_is_no_postgresql_says_so(warehouse: Warehouse, opened: Open) -> None:
-    """A web server behind the address, say."""
+async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: Open) -> None:
+    """The address may be that of a web server, for example."""
 
-    async def heard(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
 
-    server = await asyncio.start_server(heard, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
         for mode in ("disable", "require"):
@@ -235,6 +235,6 @@ async def test_what_is_no_postgresql_says_so(warehouse: Warehouse, opened: Open)
                 await Postgres(record, opened()).health()
 
 
-async def test_a_healthy_source_says_so(ask: Ask, warehouse: Warehouse, opened: Open) -> None:
-    """In the words that clients know."""
+async def test_a_healthy_source_is_reported(ask: Ask, warehouse: Warehouse, opened: Open) -> None:
+    """The message is the one that clients know."""
     assert await Postgres(warehouse.record, opened()).health() == "Database Connection OK"
