@@ -3,6 +3,9 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from pydantic import SecretStr
+
+from dashwright.common.settings_fields import SettingsFields
 from dashwright.expressions.engine.math.functions import FUNCTIONS
 from dashwright.expressions.engine.math.operators import BINARY
 from dashwright.expressions.engine.reducers import REDUCERS
@@ -10,6 +13,7 @@ from dashwright.expressions.sql.functions import GROUPS
 
 PAGE = Path(__file__).parent / "reference/expressions.md"
 SQL_PAGE = PAGE.with_name("sql.md")
+SETTINGS_PAGE = PAGE.with_name("settings.md")
 
 
 def page_with_tables(text: str) -> str:
@@ -31,12 +35,26 @@ def _tables() -> Mapping[str, str]:
     return {
         "operators": _table(("operator", "binds", "gives"), operators),
         "functions": _table(("function", "gives"), functions),
+        "settings": _table(("name", "default", "meaning", "read by"), _settings()),
         "reducers": _table(("reducer", "gives"), reducers),
         **{
             f"sql {name}": _table(("function", "gives"), ((_code(function.usage), function.doc) for function in group))
             for name, group in GROUPS.items()
         },
     }
+
+
+def _settings() -> Iterable[tuple[str, str, str, str]]:
+    """Yield name, default, meaning and readers of each setting."""
+    for name, field in SettingsFields.model_fields.items():
+        extra = field.json_schema_extra
+        assert isinstance(extra, dict), f"{name} is not described"
+        default = field.default.get_secret_value() if isinstance(field.default, SecretStr) else field.default
+        if isinstance(default, bool):
+            default = str(default).lower()
+        is_shown = isinstance(default, int | float | str | Path) and default != ""
+        cell = extra["shown"] or (f"`{default}`" if is_shown else "none")
+        yield f"`{name.upper()}`", str(cell), str(field.description), str(extra["read_by"])
 
 
 def _code(text: str) -> str:
@@ -50,5 +68,5 @@ def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    for page in (PAGE, SQL_PAGE):
+    for page in (PAGE, SQL_PAGE, SETTINGS_PAGE):
         page.write_text(page_with_tables(page.read_text()))

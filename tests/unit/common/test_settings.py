@@ -1,14 +1,24 @@
 """Settings from the environment."""
 
+import ast
 import re
+from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from dashwright.common.models.quotas import KNOWN_NAMES, TARGETS, Scope, default_name
 from dashwright.common.settings import Settings, SettingsError, load, unknown
+from dashwright.expressions.engine.limits import Limits
 
-PAGE = Path(__file__).parents[3] / "docs/reference/settings.md"
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/reference/settings.md"
+MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
+#: Properties with settings that only warn, or that stand in for a missing one.
+FALLBACKS = {"trusting": set[str](), "public_address": {"public_url"}}
+LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
+"""Settings that the expressions service reads by the names of its limits."""
 
 
 @pytest.fixture(autouse=True)
@@ -17,7 +27,7 @@ def _no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    """The page names each setting and no other, with the default it has."""
+    """The page names each setting and no other, with the default it has; ``make docs`` writes it."""
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", PAGE.read_text(), re.MULTILINE))
     assert set(rows) == {name.upper() for name in Settings.model_fields}
     for name, field in Settings.model_fields.items():
@@ -26,6 +36,46 @@ def test_every_setting_is_documented_with_its_default() -> None:
             assert rows[name.upper()] == f"`{str(default).lower()}`"
         elif isinstance(default, int | float) or (isinstance(default, str) and default):
             assert rows[name.upper()] == f"`{default}`"
+
+
+def attributes(node: ast.AST, *, of: str) -> set[str]:
+    """Return the names of the attributes that are read from a name (``settings``) or from an attribute of that name."""
+    owners = {of, f"self.{of}", f"self._{of}", f"services.{of}"}
+    return {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute) and ast.unparse(each.value) in owners}
+
+
+def fields_read(files: Iterable[Path]) -> set[str]:
+    """Return the settings that modules read, directly or by a property or method of Settings."""
+    (declared,) = [node for node in ast.parse(MODULE.read_text()).body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
+    methods = {node.name: attributes(node, of="self") for node in declared.body if isinstance(node, ast.FunctionDef)} | FALLBACKS
+    found, waiting = set[str](), set[str]()
+    for file in files:
+        text = file.read_text()
+        waiting |= attributes(ast.parse(text), of="settings")
+        waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in text else set()
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting |= methods.get(name, set())
+    return found & set(Settings.model_fields)
+
+
+@pytest.mark.parametrize("service", ["api", "jobs-worker", "expressions"])
+def test_every_setting_names_the_services_that_read_it(service: str) -> None:
+    """A setting is declared to be read by exactly those services whose code reads it."""
+    folder = ROOT / "services" / service / "src"
+    shared = ["process.py"] if service == "api" else ["process.py", "worker_process.py"]
+    read = fields_read([*folder.rglob("*.py"), *(MODULE.with_name(name) for name in shared)]) | {"secrets_dir"}
+    if service == "expressions":
+        read |= LIMITS
+    declared = set()
+    for name, field in Settings.model_fields.items():
+        assert isinstance(field.json_schema_extra, dict)
+        readers = {reader.strip() for reader in str(field.json_schema_extra["read_by"]).split(",")}
+        if readers & {service, "services", "all"}:
+            declared.add(name)
+    assert read == declared
 
 
 def test_each_wrong_setting_is_named() -> None:

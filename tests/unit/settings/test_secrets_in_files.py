@@ -42,7 +42,7 @@ def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.Monkey
     """A folder that was named and is none is a wrong setting, never an empty folder."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path / place))
-    with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is no folder that may be read"):
+    with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is not a readable folder"):
         load()
 
 

@@ -96,7 +96,8 @@ from dashwright.common.messaging.signing import Signer
 from dashwright.common.observability.probes import Probes
 from dashwright.common.relay import Relay
 from dashwright.common.secrets import SecretBox
-from dashwright.common.settings import DEFAULT_PASSWORD, Settings, SettingsError, listening_at, require, secret_keys
+from dashwright.common.settings import Settings, SettingsError, listening_at, require, secret_keys
+from dashwright.common.settings_fields import DEFAULT_PASSWORD
 from dashwright.common.stores import data_sources
 
 log = structlog.get_logger()

@@ -52,7 +52,7 @@ class MemorySubscription:
 
     @property
     def has_room(self) -> bool:
-        """Whether another message may be delivered."""
+        """True if another message may be delivered."""
         return len(self._held) < self._prefetch
 
     def deliver(self, entry: QueuedMessage) -> None:

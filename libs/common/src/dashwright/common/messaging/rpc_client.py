@@ -145,7 +145,7 @@ class RpcResponse:
 
     @property
     def is_taken(self) -> bool:
-        """Whether a worker has accepted the request."""
+        """True if a worker has accepted the request."""
         return self._worker is not None
 
     @property

@@ -30,7 +30,7 @@ class Request:
 
     @property
     def is_repeated(self) -> bool:
-        """Whether an earlier worker took the request and died. What that worker did is unknown."""
+        """True if an earlier worker took the request and died. What that worker did is unknown."""
         return count(self.headers, wire.ATTEMPT) > 1
 
 
