@@ -37,7 +37,7 @@ _CLIENT_SIDE = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 #: Errors of connecting to a server that is unreachable or refuses the role.
 CONNECTING = (*_SERVER_GOES, *_REFUSED, *_CLIENT_SIDE)
 
-#: Errors of a query. ``is_loss`` tells apart those that mean a lost server.
+#: Errors of a query. ``is_loss`` recognizes those that mean a lost server.
 QUERYING = (asyncpg.PostgresError, *_CLIENT_SIDE)
 
 

@@ -7,10 +7,11 @@ from pydantic.alias_generators import to_camel
 
 
 class ClassicBody(BaseModel):
-    """A JSON object of the classic API: a model declares the properties that count, under their names in camel case.
+    """JSON object of the classic API. A model declares the properties that count, under their names in camel case.
 
-    Names match in any case of letters, the later of two wins; null counts as missing; other properties have no effect; a value of
-    another JSON type is a fault (``5.0`` and ``true`` are no integers). ``model_fields_set`` holds what was given.
+    Names match in any case of letters; the later of two wins. Null counts as missing, and other properties have no
+    effect. A value of another JSON type is a fault (``5.0`` and ``true`` are not integers). ``model_fields_set`` holds
+    what was sent.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", strict=True, frozen=True)
@@ -35,8 +36,8 @@ def _storable(text: str) -> str:
     return text
 
 
+#: Text that the database can store.
 Text = Annotated[str, AfterValidator(_storable)]
-"""What the database can hold."""
 
+#: Name, login or e-mail.
 Name = Annotated[Text, Field(max_length=190)]
-"""A name, login or e-mail."""

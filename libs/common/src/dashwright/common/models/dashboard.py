@@ -15,9 +15,9 @@ class ConversionStatus(Shape):
 
 
 class DashboardStatus(Shape):
-    """Empty where the dashboard is shown in the version that it is stored in.
+    """Status of a dashboard in the requested version; empty if that is the stored one.
 
-    ``conversion`` says how it was converted from another one.
+    ``conversion`` describes the conversion from another version.
     """
 
     conversion: ConversionStatus | None = Field(default=None, description="How reading the dashboard in this version went")

@@ -11,7 +11,7 @@ NO_PLACE: Final = frozenset("/?#@\\, \t\r\n%")
 
 @dataclass(frozen=True, slots=True)
 class SourceRecord:
-    """A data source with what is needed to ask it.
+    """Data source with everything needed to query it.
 
     ``version`` grows with every change. ``secrets`` are readable here, and never shown or logged.
     """

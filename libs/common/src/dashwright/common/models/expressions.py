@@ -1,7 +1,7 @@
-"""Expression queries: the six targets of a panel (section 2.1 of the specification) and ordinary queries beside them.
+"""Expression queries: the six targets of a panel (section 2.1 of the specification) and ordinary queries next to them.
 
-Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. What saved panels hold beyond that, and
-``/api/ds/query`` takes without effect, is listed at the end as data.
+Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. Further properties of saved panels,
+which ``/api/ds/query`` accepts without effect, are listed at the end as data.
 """
 
 from typing import Annotated, Any, Literal, Self

@@ -16,7 +16,7 @@ class OwnerReference(Shape):
     api_version: str = Field(description="The group and version of the owner")
     kind: str = Field(description="The kind of the owner")
     name: str = Field(description="The name of the owner")
-    uid: str = Field(description="The uid of the owner, which tells it from another of the same name")
+    uid: str = Field(description="The uid of the owner, which distinguishes it from another of the same name")
     controller: bool | None = Field(default=None, description="Whether the owner is the one that manages the object")
     block_owner_deletion: bool | None = Field(default=None, description="Whether the owner waits for the object when it is deleted")
 
@@ -49,7 +49,7 @@ class ObjectMeta(Shape):
     deletion_grace_period_seconds: Integer64 | None = Field(default=None, description="How long its end may take, once it is deleted")
     labels: dict[str, str] | None = Field(default=None, description="What selectors choose the object by")
     annotations: dict[str, str] | None = Field(
-        default=None, description="What programs and people note about the object; grafana.app/folder is the folder that it lies in"
+        default=None, description="Notes of programs and users about the object; grafana.app/folder is its folder"
     )
     owner_references: list[OwnerReference] | None = Field(
         default=None,
@@ -138,4 +138,4 @@ class Status(Shape):
     message: str | None = Field(default=None, description="What happened, for people")
     reason: str | None = Field(default=None, description="What happened, for programs")
     details: StatusDetails | None = Field(default=None, description="What the response is about")
-    code: Integer64 | None = Field(default=None, description="The status of the HTTP answer")
+    code: Integer64 | None = Field(default=None, description="The status of the HTTP response")

@@ -38,9 +38,9 @@ class RefsRequest(Shape):
 
 
 class HistoryRequest(Shape):
-    """Which commits a stored repository has, or those that touch a path; the answer is a HistoryList.
+    """Request for the commits of a stored repository, or those that touch a path; the response is a HistoryList.
 
-    ``ref`` is a branch or a commit, empty for the repository's own branch.
+    ``ref`` is a branch or a commit, empty for the synced branch.
     """
 
     call: Literal["history"] = "history"
@@ -61,17 +61,13 @@ class FilesRequest(Shape):
 
 
 class Touch(Shape):
-    """What is done to an object by way of its file, for whoever judges the caller's rights.
+    """Effect on an object by way of its file, for checking the caller's rights."""
 
-    ``verb`` is get, create, update or delete; ``folder`` the nearest folder that is stored, None at the root. Without a ``name`` it is
-    whatever lies there.
-    """
-
-    verb: str
+    verb: str  #: get, create, update or delete.
     group: str
     resource: str
-    name: str
-    folder: str | None = None
+    name: str  #: Empty: every object of this kind in the folder.
+    folder: str | None = None  #: Nearest stored folder; None at the root.
 
 
 class FileRequest(Shape):
@@ -101,23 +97,20 @@ class ChangeMethod(StrEnum):
 
 
 class CommitAuthor(Shape):
-    """Who a commit is by, and by which name the store knows them (``user:1``): as who they change objects.
-
-    ``at``, Unix seconds, is when they asked for it: the time of the commit, so that it is known again. 0 is any time.
-    """
+    """Author of a commit."""
 
     name: str
     email: str
-    uid: str
+    uid: str  #: Actor in the store (``user:1``), recorded for the changed objects.
+    #: Unix seconds of the request, used as the time of the commit, so that a repeated request finds it. 0: any time.
     at: int = 0
 
 
 class ChangeRequest(Shape):
-    """A file or directory to write, remove or move; the answer is a ChangeAnswer.
+    """Request to write, remove or move a file or directory; the response is a ChangeResponse.
 
-    Without a ``base`` nothing is changed: it is told what would be. With one, that of such an answer, it is done, if the repository is
-    still as it was then (Conflict where not: ask again). ``ref`` is a branch, made where there is none; empty for the repository's own.
-    ``original_path`` is where a move comes from; ``content`` is text, None where there is none to write.
+    Without a ``base`` nothing is changed, and the response describes the effect. With the ``base`` of such a response
+    the change is made if the repository is unchanged since; otherwise Conflict is raised.
     """
 
     call: Literal["change"] = "change"
@@ -125,44 +118,39 @@ class ChangeRequest(Shape):
     name: str
     method: Annotated[ChangeMethod, Field(strict=False)]
     path: str
-    ref: str = ""
-    original_path: str = ""
-    content: str | None = None
+    ref: str = ""  #: Branch, created if missing; empty for the synced branch.
+    original_path: str = ""  #: Source of a move.
+    content: str | None = None  #: Text to write, if any.
     message: str = ""
     author: CommitAuthor
     base: str = ""
 
 
 class ChangeResponse(Shape):
-    """``content`` is what has to be sent with ``base``; ``touches`` is everything that the caller must have the right to.
+    """Effect of a change."""
 
-    ``base`` stands for the repository, the change, and what it touches, as they were looked at.
-    """
-
-    base: str
-    content: str | None = None
+    base: str  #: Identifies the examined state of the repository, the change, and what it touches.
+    content: str | None = None  #: Content to send together with ``base``.
     wrapper: ResourceWrapper
-    touches: list[Touch]
+    touches: list[Touch]  #: Everything that the caller needs rights to.
 
 
 class EditedObject(Shape):
-    """A managed object as a caller wants it. ``folder`` is None at the root; labels and annotations are the caller's own.
-
-    ``spec`` is the body to store, as JSON text: what is sent is what is written, digit by digit.
-    """
+    """Managed object as a caller wants it."""
 
     version: str
     name: str
-    spec: str
+    spec: str  #: Body to store, as JSON text: what is sent is what is written, digit by digit.
     labels: dict[str, str]
     annotations: dict[str, str]
-    folder: str | None = None
+    folder: str | None = None  #: None at the root.
 
 
 class EditRequest(Shape):
-    """A managed object that somebody changes, or with ``edited`` None removes, who has the right to; the answer is an EditAnswer.
+    """Request to change a managed object, or to delete it with ``edited`` None; the response is an EditResponse.
 
-    Its file is written (``path``, Conflict where its hash is not ``checksum``), then the object. ``dry_run``: neither is.
+    The gateway has checked the caller's rights. The file at ``path`` is written first, then the object; raises Conflict
+    if the file's hash is not ``checksum``. With ``dry_run`` neither is written.
     """
 
     call: Literal["edit"] = "edit"
@@ -177,15 +165,15 @@ class EditRequest(Shape):
 
 
 class EditResponse(Shape):
-    """``ref`` is the commit that the change was made by, empty of a folder and where nothing was to be changed."""
+    """Result of an edit. ``ref`` is its commit; empty for a folder, or if nothing changed."""
 
     ref: str = ""
 
 
 class PlanRequest(Shape):
-    """What a sync would do now; the answer is a SyncPlan, without ``with_items`` one that only counts.
+    """Request for the effects of a sync; the response is a SyncPlan, which without ``with_items`` only counts.
 
-    ``ref`` is a branch or commit, also one that was synced once; empty for the repository's own branch.
+    ``ref`` is a branch or commit, also one that was synced before; empty for the synced branch.
     """
 
     call: Literal["plan"] = "plan"

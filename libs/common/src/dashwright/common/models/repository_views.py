@@ -12,7 +12,7 @@ from dashwright.common.models.values import LintSeverity
 
 
 class RepositoryView(Shape):
-    """A repository as every member of its organization may see it. ``read_only``: nothing is written to it from here.
+    """Repository as every member of its organization may see it.
 
     ``branch``, ``url`` and ``path`` are those of a repository on a git host.
     """
@@ -232,10 +232,11 @@ class PlannedAction(StrEnum):
 
 
 class PlannedChange(Shape):
-    """What a sync would do to one object. ``path`` is its file or directory, empty of the repository's own folder.
+    """Effect of a sync on one object.
 
-    ``folder`` is where it would lie, None at the root. ``diff`` of an update is a JSON patch (RFC 6902) from the stored object to the one
-    that would be stored. ``message`` says why it is refused, or why there is no diff.
+    ``path`` is its file or directory, empty for the repository's own folder. ``folder`` is the resulting folder, None
+    at the root. ``diff`` of an update is a JSON patch (RFC 6902) to the stored object. ``message`` says why it is
+    refused, or why there is no diff.
     """
 
     action: Annotated[PlannedAction, Field(strict=False)] = Field(description="What would be done")
@@ -252,10 +253,10 @@ class PlannedChange(Shape):
 
 
 class SyncPlan(ListEnvelope):
-    """What a sync would do. ``ref`` is the commit looked at, ``base`` the one that is stored; None where there is none.
+    """Effects of a sync. ``ref`` is the examined commit, ``base`` the stored one; None if there is none.
 
-    ``summary`` counts everything, as the job would at its end; ``items`` are the first of it. ``errors`` say why nothing at all would be
-    written.
+    ``summary`` counts everything, as the job would at its end; ``items`` are the first effects. ``errors`` say why
+    nothing at all would be written.
     """
 
     ref: str | None = Field(default=None, description="The commit that was looked at")

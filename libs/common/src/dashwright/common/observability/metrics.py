@@ -4,10 +4,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, ge
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 
-http_requests = Counter("dashwright_http_requests_total", "Requests answered by the gateway", ["route", "method", "status"])
+http_requests = Counter("dashwright_http_requests_total", "Requests handled by the gateway", ["route", "method", "status"])
 http_seconds = Histogram(
     "dashwright_http_request_seconds",
-    "Time from the request's head to the end of its answer",
+    "Time from the request's head to the end of its response",
     ["route"],
     buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
@@ -28,10 +28,10 @@ source_seconds = Histogram(
     ["type", "outcome"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
 )
-source_answers = Counter("dashwright_source_answers_total", "Answers of data sources, by whether they were there already", ["cache"])
+source_answers = Counter("dashwright_source_answers_total", "Responses of data sources, by whether they were cached", ["cache"])
 response_bytes = Gauge("dashwright_response_bytes", "Bytes of responses that clients have not read yet")
 watches = Gauge("dashwright_watches", "Watches that are open")
-audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came at once")
+audit_dropped = Counter("dashwright_audit_dropped_total", "Refused changes that were not recorded, because too many came concurrently")
 
 
 def exposition() -> bytes:

@@ -12,7 +12,7 @@ select resource_version from change_horizon
 select last_value from resource_version
 
 -- name: after
--- What follows a version in one half of the feed. The horizon is read by the same snapshot: whoever stands below it would miss something.
+-- The changes of one stream after a version. The horizon is read in the same snapshot: a position below it would miss changes.
 select h.resource_version as horizon, c.*
 from (select resource_version from change_horizon limit 1) h left join lateral (
     select * from change where feed = $1 and resource_version > $2 and resource_version <= $3 order by resource_version limit $4
@@ -20,7 +20,7 @@ from (select resource_version from change_horizon limit 1) h left join lateral (
 order by c.resource_version
 
 -- name: after_of_kind
--- The same of one kind in a namespace, or of one object; with $8 also the marks of changes of who may see objects there.
+-- The changes of one kind in a namespace, or of one object, after a version; with $8 also changes of access to the namespace.
 select h.resource_version as horizon, c.*
 from (select resource_version from change_horizon limit 1) h left join lateral (
     select * from (
@@ -43,7 +43,7 @@ select exists (
 )
 
 -- name: bodies
--- Those of the generations that are still kept; the bodies of the first ones, up to $3 bytes of them, one at least.
+-- Those of the generations that are still kept; the first bodies up to $3 bytes, at least one.
 select uid, generation, case when place = 1 or total <= $3 then spec end as spec
 from (
     select h.uid, h.generation, h.spec, sum(octet_length(h.spec)) over so_far as total, row_number() over so_far as place
@@ -52,9 +52,9 @@ from (
 ) kept
 
 -- name: due
--- Up to which version the feed may be dropped: what is older than $1, and beyond $2 changes what is older than $3. A change of a
--- transaction that has not ended yet must not be dropped before it is seen: $3 is longer than any lasts. The offset keeps the planner from
--- looking for the newest of the old ones among all that are younger.
+-- The version up to which the feed may be dropped: changes older than $1, and beyond $2 changes those older than $3. A change must not
+-- be dropped before its transaction has ended and watchers have read it: no transaction lasts as long as $3. "offset" keeps the
+-- planner from searching the newest of the old changes among all younger ones.
 select greatest(
     (select max(resource_version) from (select resource_version from change where changed_at < now() - $1::interval offset 0) old),
     case when (select max(resource_version) - min(resource_version) from change) >= $2 then
@@ -65,8 +65,8 @@ select greatest(
 )
 
 -- name: trim
--- Drops at most $2 of the oldest changes up to a version and remembers the newest dropped, so that whoever stood below it is told to list
--- again.
+-- Drops at most $2 of the oldest changes up to a version and records the newest dropped as the horizon, so that watchers below it
+-- have to list again.
 with dropped as (
     delete from change
     where resource_version in (select resource_version from change where resource_version <= $1 order by resource_version limit $2)

@@ -1,9 +1,9 @@
 -- name: lock
--- Holds the data sources of an organization against others who write them, until the transaction ends. After the locks of quotas.
+-- Locks the data sources of an organization against other writers until the transaction ends. Taken after the locks of quotas.
 select pg_advisory_xact_lock(4, hashtext($1::bigint::text))
 
 -- name: list_all
--- All of an organization by name, with the names of their secrets.
+-- All data sources of an organization by name, with the names of their secrets.
 select d.id, d.org_id, d.uid, d.name, d.type, d.access, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.with_credentials,
        d.is_default, d.json_data, d.version,
        array(select s.name from data_source_secret s where s.data_source_id = d.id order by s.name) as secret_names
@@ -12,7 +12,7 @@ where d.org_id = $1
 order by lower(d.name), d.name
 
 -- name: get
--- One, by number ($2), uid ($3) or name ($4); null for those that are not asked by.
+-- A data source by number ($2), uid ($3) or name ($4); the other two are null.
 select d.id, d.org_id, d.uid, d.name, d.type, d.access, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.with_credentials,
        d.is_default, d.json_data, d.version,
        array(select s.name from data_source_secret s where s.data_source_id = d.id order by s.name) as secret_names
@@ -20,7 +20,7 @@ from data_source d
 where d.org_id = $1 and (d.id = $2 or d.uid = $3 or d.name = $4)
 
 -- name: opened
--- One with its sealed secrets.
+-- A data source with its sealed secrets.
 select d.id, d.org_id, d.uid, d.name, d.type, d.url, d."user", d.database, d.basic_auth, d.basic_auth_user, d.json_data, d.version,
        s.names, s.sealed
 from data_source d
@@ -31,11 +31,11 @@ cross join lateral (
 where d.org_id = $1 and d.uid = $2
 
 -- name: clear_default
--- No data source of the organization but $2 stays its default.
+-- Clears the default of all data sources of the organization except $2.
 update data_source set is_default = false, version = version + 1, updated = now() where org_id = $1 and is_default and id is distinct from $2
 
 -- name: insert
--- An empty uid is made up.
+-- An empty uid is replaced by a generated one.
 insert into data_source (
     org_id, uid, name, type, access, url, "user", database, basic_auth, basic_auth_user, with_credentials, is_default, json_data, created_by
 ) values (
@@ -51,7 +51,7 @@ set uid = $3, name = $4, type = $5, access = $6, url = $7, "user" = $8, database
 where org_id = $1 and id = $2
 
 -- name: delete
--- Answers what it was.
+-- Returns the deleted data source.
 delete from data_source where org_id = $1 and id = $2 returning uid, name, type
 
 -- name: put_secrets
@@ -66,5 +66,5 @@ delete from data_source_secret where data_source_id = $1 and name = any($2::text
 select name, sealed from data_source_secret where data_source_id = $1 order by name
 
 -- name: count_foreign
--- How many secrets do not begin as any of the accepted keys seals them.
+-- Counts secrets that do not begin like those sealed under an accepted key.
 select count(*) from data_source_secret where substr(sealed, 1, 5) <> all($1::bytea[])

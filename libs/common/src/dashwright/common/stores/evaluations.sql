@@ -1,9 +1,9 @@
 -- name: open
--- Begins the outcome of an evaluation.
+-- Begins the outcome of an evaluation, which expires after $3.
 insert into evaluation (uid, status, expires_at) values ($1, $2, now() + $3::interval)
 
 -- name: forget
--- An attempt before may have left some of it.
+-- An earlier attempt may have left part of it.
 delete from evaluation where uid = $1
 
 -- name: add_piece
@@ -16,7 +16,7 @@ select status, expires_at, expires_at <= now() as is_expired from evaluation whe
 select body from evaluation_piece where uid = $1 and format = $2 and piece = $3
 
 -- name: expire
--- Drops evaluations with their results: when the result expires, or, where there is none, as long after the end. Each leaves its name.
+-- Deletes evaluations with their results when the result expires; without a result, as long after their end. Their names are kept.
 with due as (
     (select job.uid, namespace, name, expires_at as expired_at from evaluation join job using (uid) where expires_at <= now() limit $2)
     union all

@@ -106,7 +106,7 @@ async def list_trash(
 ) -> Sequence[StoredObject]:
     """Return deleted objects that can be restored, by name: the last state without its body.
 
-    The metadata tells when and by whom it was deleted. ``deleted_by`` selects what one caller has deleted.
+    The metadata says when and by whom it was deleted. ``deleted_by`` selects what one caller has deleted.
     """
     rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]

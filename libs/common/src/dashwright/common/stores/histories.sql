@@ -1,5 +1,5 @@
 -- name: versions
--- Generations of an object without their bodies, the newest first, older than $2 where that is given. $3 how many.
+-- Generations of an object without their bodies, the newest first; with $2 only older ones. At most $3.
 select generation, resource_version, created_at, created_by, message, parent_version, restored_from, metadata, stored_version, layout, '{}' as spec
 from resource_history
 where uid = $1 and ($2::bigint is null or generation < $2)
@@ -12,7 +12,8 @@ from resource_history
 where uid = $1 and generation = $2
 
 -- name: list_trash
--- What was deleted, without bodies, by name and uid, after the pair ($5, $6). $4 one name only, $7 how many, $8 what one caller has deleted.
+-- Deleted objects without bodies, by name and uid, after the pair ($5, $6); at most $7. $4: only that name. $8: only those deleted
+-- by one caller.
 select t.uid, t.name, t.namespace, t.number, t.resource_version, t.generation, t.stored_version, t.layout, t.title, t.folder, t.metadata,
        t.deleted_at, t.deleted_by
 from trash t
@@ -22,14 +23,14 @@ order by t.name, t.uid
 limit $7
 
 -- name: restore
--- Removes from the trash what is about to be made again; $6 as above.
+-- Removes an object from the trash that is about to be created again. $6: only if that caller has deleted it.
 delete from trash
 where namespace = $1 and api_group = $2 and resource = $3 and name = $4 and uid::text = lower($5) and ($6::text is null or deleted_by = $6)
 returning uid, generation, number
 
 -- name: trim
--- Of the objects $1 drops the generations beyond the $2 newest. One stays while the feed tells of it, which it does until the version that
--- the next generation began with has left the feed. Generations that were brought in with their object began with none.
+-- Deletes the generations of the objects $1 beyond the $2 newest. A generation is kept while a change in the feed needs it, that is
+-- until the version at which the next generation began has left the feed. Imported generations began at no version.
 with placed as (
     select uid, generation, row_number() over newest as place,
            coalesce(min(nullif(resource_version, 0)) over (newest rows between unbounded preceding and 1 preceding), 0) as followed_at
@@ -44,22 +45,22 @@ with placed as (
 select count(*) from dropped
 
 -- name: gone
--- Those of the objects $1 that are neither in the store nor in the trash.
+-- The objects of $1 that are neither in the store nor in the trash.
 select uid
 from unnest($1::uuid[]) as asked(uid)
 where not exists (select from resource r where r.uid = asked.uid) and not exists (select from trash t where t.uid = asked.uid)
 
 -- name: forget
--- Drops the whole history of those of the objects $1 that the feed does not tell of any more.
-with told as (
+-- Deletes the whole history of the objects of $1 that have no change in the feed any more.
+with in_feed as (
     select distinct uid from change where uid = any($1::uuid[])
 ), dropped as (
     delete from resource_history h using unnest($1::uuid[]) as gone(uid)
-    where h.uid = gone.uid and gone.uid not in (select uid from told)
+    where h.uid = gone.uid and gone.uid not in (select uid from in_feed)
     returning 1
 )
 select count(*) from dropped
 
 -- name: expire
--- Empties the trash of what was deleted longer ago than $1.
+-- Deletes from the trash what was deleted longer ago than $1.
 delete from trash where deleted_at < now() - $1::interval returning uid

@@ -23,7 +23,7 @@ class HookClaim:
     generation: int
     spec: RepositorySpec
     status: RepositoryStatus
-    hook: int | None  #: Id of the webhook at the git host; None if there is none.
+    hook: int | None  #: Id of the webhook at the git host; None without one.
     asked_by: GitHostRepositoryConfig | None  #: Configuration with which the webhook was created.
     failures: int
 

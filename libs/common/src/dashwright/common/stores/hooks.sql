@@ -1,5 +1,5 @@
 -- name: claim
--- At most $1 repositories that were changed or are due, which nobody else claims for as long as $2; none that is being removed.
+-- Claims at most $1 repositories that were changed or are due, for as long as $2. Repositories being deleted are left out.
 with wanted as (
     select r.uid, r.generation
     from resource r left join repository_hook k using (uid)
@@ -27,7 +27,7 @@ update repository_hook set due = 'infinity' where uid = $1
 update repository_hook set due = now() + $2, failures = failures + 1 where uid = $1
 
 -- name: mark_for_removal
--- The hook of a repository is to be removed; so it is none of its any more.
+-- Moves the webhook of a repository to those to be removed, so that it no longer belongs to the repository.
 with left_behind as (
     insert into hook_to_remove (namespace, name, hook, githost)
     select $2, $3, hook, githost from repository_hook where uid = $1 and hook is not null
@@ -35,7 +35,7 @@ with left_behind as (
 update repository_hook set hook = null, githost = null where uid = $1
 
 -- name: mark_namespace_for_removal
--- The same of all repositories of a namespace whose finalizers name $2.
+-- Moves the webhooks of all repositories of a namespace whose finalizers name $2 to those to be removed.
 with left_behind as (
     insert into hook_to_remove (namespace, name, hook, githost)
     select r.namespace, r.name, k.hook, k.githost

@@ -2,7 +2,7 @@
 delete from outbox where id = any($1::bigint[])
 
 -- name: overdue
--- Wake-ups that whoever recorded them should have published by now. Rows that another relay holds are passed over.
+-- Wake-ups that their process should have published by now. Rows locked by another relay are skipped.
 select id, exchange, routing_key, body, headers from outbox
 where created_at < now() - $1::interval
 order by id

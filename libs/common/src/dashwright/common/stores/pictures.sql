@@ -1,5 +1,5 @@
 -- name: put
--- Nothing of a repository that has gone meanwhile.
+-- Writes nothing if the repository has been deleted in the meantime.
 insert into picture (id, repository, media_type, body)
 select $1, uid, $3, $4 from resource where uid = $2 for key share
 returning id

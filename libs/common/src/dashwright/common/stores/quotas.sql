@@ -1,14 +1,15 @@
 -- name: lock_dashboards
--- Whoever makes dashboards holds the lock of objects, so a limit of theirs changes under that: see 0001_resources.sql.
+-- Creators of dashboards hold the lock of objects, so limits of dashboards change under that lock: see 0001_resources.sql.
 select pg_advisory_xact_lock(1, 1)
 
 -- name: lock
--- Holds the claims named in $1 until the end of the transaction. In the order of their numbers, so that nobody waits in a circle.
+-- Locks the claims named in $1 until the end of the transaction, in the order of their numbers: otherwise two transactions could
+-- wait for each other.
 select pg_advisory_xact_lock(3, number)
 from (select distinct hashtext(claim) as number from unnest($1::text[]) claim order by 1) numbers
 
 -- name: limits
--- The limits of scopes $1, owners $2, targets $3, in their order: what somebody set, else the defaults $4.
+-- The limits of scopes $1, owners $2, targets $3, in their order: those that were set, else the defaults $4.
 select coalesce(q."limit", a.fallback) as "limit"
 from unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[]) with ordinality a (scope, owner, target, fallback, position)
 left join quota q on q.target = a.target and (q.org_id, q.user_id) = (
@@ -16,8 +17,8 @@ left join quota q on q.target = a.target and (q.org_id, q.user_id) = (
 order by a.position
 
 -- name: state
--- Limits and true use of scopes $1, owners $2, targets $3 with defaults $4, in their order; the use of what has no limit only where
--- $5 says so, else it is 0. is_known: whether there is such an owner. Every count of every target stands here and nowhere else.
+-- Limits and actual use of scopes $1, owners $2, targets $3 with defaults $4, in their order. Without a limit the use is counted only
+-- if $5, else it is 0. is_known: whether the owner exists. This is the only place that counts use.
 select a.scope, a.owner, a.target, l."limit",
     case a.scope
         when 'org' then exists (select from org where id = a.owner)
@@ -49,7 +50,7 @@ cross join lateral (select coalesce(q."limit", a.fallback) as "limit") l
 order by a.position
 
 -- name: put_of_org
--- No row where there is no such organization; it cannot go away before the limit is committed.
+-- No row if the organization does not exist; it cannot be deleted before the limit is committed.
 insert into quota (org_id, target, "limit")
 select id, $2, $3 from (select id from org where id = $1 for key share) owner
 on conflict (org_id, user_id, target) do update set "limit" = excluded."limit", updated = now()

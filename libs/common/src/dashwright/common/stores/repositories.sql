@@ -1,5 +1,5 @@
 -- name: hold_schedule
--- One scheduler at a time, as long as its connection lasts. Lock key 5: the schedule.
+-- Locks the schedule (key 5) for one scheduler, until its connection ends.
 select pg_try_advisory_lock(5, 1)
 
 -- name: release_schedule
@@ -17,7 +17,7 @@ from resource r join resource_history h using (uid, generation)
 where r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories'
 
 -- name: find_mentions
--- Which other repositories of a namespace have a text in their spec, whatever its case: those whose place may be the same.
+-- Other repositories of a namespace with a text in their spec, in any case: candidates for the same location.
 select r.name, h.spec
 from resource r join resource_history h using (uid, generation)
 where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resource = 'repositories' and r.name <> $2
@@ -25,7 +25,7 @@ where r.namespace = $1 and r.api_group = 'provisioning.grafana.app' and r.resour
 order by r.name
 
 -- name: stored_commit
--- No row of what was never written.
+-- No row for a repository of which nothing was stored yet.
 select edition, case when generation = $2 then ref end as commit, entries from repository_commit where uid = $1
 
 -- name: require_full_sync
@@ -36,8 +36,8 @@ where uid = (
 )
 
 -- name: note_commit
--- Makes the next edition of $4, if that is what there is; nothing of a repository that has gone meanwhile. What was told by the difference
--- from a commit ($6) is whole only if that one was, and has $5 entries more.
+-- Records edition $4 + 1 if the edition is still $4; nothing if the repository has been deleted in the meantime. A commit that was
+-- written as a difference from another one ($6) is complete only if that one was stored, and has $5 entries more.
 with repository as (select uid from resource where uid = $1 for key share),
 noted as (
     insert into repository_commit (uid, ref, generation, edition, entries)
@@ -62,7 +62,7 @@ order by path collate "C"
 limit $2
 
 -- name: quarantine
--- The faults among the paths $2, null for all, from now on; a path that stays keeps the time since when it is there.
+-- Replaces the faults among the paths $2, null for all. A path that remains keeps the time of its first fault.
 with before as (
     delete from repository_fault where repository = $1 and ($2::text[] is null or path = any ($2)) returning path, since
 )

@@ -1,5 +1,6 @@
 -- name: note
--- One that was stored before takes its place again, and those after it are gone back from. Nothing of a repository that has gone meanwhile.
+-- A revision that was stored before becomes the current one again, and later ones are withdrawn. Writes nothing if the repository
+-- has been deleted in the meantime.
 with repository as (select uid from resource where uid = $1 for key share),
 known as (select position from repository_revision where uid = $1 and ref = $2),
 turned as (
