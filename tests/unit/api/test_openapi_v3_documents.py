@@ -139,7 +139,7 @@ def test_models_become_schemas() -> None:
     }
     assert schemas["Part"] == {
         "type": "object",
-        "description": "What gadgets are made of.",
+        "description": "A part of a gadget.",
         "properties": {"weight": {"type": "number", "format": "double", "default": 1.5}},
         OPEN: True,
     }
