@@ -67,7 +67,7 @@ async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> No
     assert "encryptedToken" in found["spec"]["githost"]
     headers = {"Authorization": ADMIN}
     async with api.session.put(f"{REPOSITORIES}/team", json=named("team", githost(url=url)), headers=headers) as answer:
-        assert "token was dropped" in answer.headers["Warning"]
+        assert "token was deleted" in answer.headers["Warning"]
         assert "encryptedToken" not in (await answer.json())["spec"]["githost"]
 
 

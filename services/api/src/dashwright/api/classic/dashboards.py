@@ -29,7 +29,7 @@ RESTORE: Final = event_of(DASHBOARD, "restore")
 
 _MOST_DELETED: Final = 1000
 # The store has the current values; copies in the body would become outdated.
-_KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
+_SET_BY_STORE: Final = frozenset({"id", "uid", "version"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ def not_found() -> NotFound:
 def _body(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body to store: a classic body without the members that the store sets."""
     is_layout = DASHBOARD.extract(spec).layout
-    return {key: value for key, value in spec.items() if is_layout or key not in _KEPT_BY_THE_STORE}
+    return {key: value for key, value in spec.items() if is_layout or key not in _SET_BY_STORE}
 
 
 def _version(spec: Mapping[str, Any]) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dashwright.api.access.permissions import EffectiveRule, Permissions, check_rules, update_event
 from dashwright.api.domain.access.tree import Level, Rule
-from dashwright.api.domain.access.view import GUARDED, actions_of
+from dashwright.api.domain.access.view import KINDS_WITH_RULES, actions_of
 from dashwright.api.domain.times import format_time
 from dashwright.api.domain.urls import avatar_url, dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call, parse_integer
@@ -126,7 +126,7 @@ class _Handlers:
 
 def routes(permissions: Permissions) -> list[Route]:
     """Return the routes of the access rules of folders and dashboards."""
-    return [route for kind in GUARDED for route in (*_classic(kind, permissions), *_control(kind, permissions))]
+    return [route for kind in KINDS_WITH_RULES for route in (*_classic(kind, permissions), *_control(kind, permissions))]
 
 
 _CLASSIC_PLACES: Final = {

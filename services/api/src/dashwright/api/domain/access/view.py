@@ -10,7 +10,7 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, KINDS
 
-GUARDED: Final = tuple(sorted((kind for kind in KINDS if kind.has_access_rules), key=lambda kind: not kind.is_tree))
+KINDS_WITH_RULES: Final = tuple(sorted((kind for kind in KINDS if kind.has_access_rules), key=lambda kind: not kind.is_tree))
 """The kinds whose objects may have access rules of their own; folders first."""
 
 _AT_ROOT: Final[Mapping[Role, Level]] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT, Role.ADMIN: Level.ADMIN}
@@ -168,7 +168,7 @@ def demand(view: View, action: str, kind: Kind, name: str, folder: str | None, *
 def actions_of(kind: Kind, level: Level = Level.ADMIN) -> Sequence[str]:
     """Return the actions of a level on an object of a kind, and on its rules if it may have some."""
     on_it = [f"{kind.area}:{verb}" for verb in ("read", "create", "write", "delete")]
-    on_rules = [f"{kind.area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")] if kind in GUARDED else []
+    on_rules = [f"{kind.area}{_PERMISSIONS}:{verb}" for verb in ("read", "write")] if kind in KINDS_WITH_RULES else []
     return [action for action in (*on_it, *on_rules) if _needed(action) <= level]
 
 

@@ -22,7 +22,7 @@ from dashwright.common.stores.resources import StoredObject
 
 _BYTES: Final = 16 * 1024 * 1024
 """Bytes of encoded lines that are kept."""
-_AT_ONCE: Final = 4
+_CONCURRENT_READS: Final = 4
 """Chunks whose bodies are read concurrently."""
 
 _INITIAL: Final = "INITIAL"
@@ -60,7 +60,7 @@ class Lines:
         self._room = _BYTES
         self._chunks: OrderedDict[ChunkKey, Chunk] = OrderedDict()
         self._in_flight: SingleFlight[ChunkKey, Chunk] = SingleFlight()
-        self._reading = asyncio.Semaphore(_AT_ONCE)
+        self._reading = asyncio.Semaphore(_CONCURRENT_READS)
 
     async def of(self, events: Sequence[Transition], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Chunk:
         """Return the lines of the first events, in order; as many as have bodies that fit into memory. Raises Unavailable."""

@@ -21,7 +21,7 @@ from dashwright.common.stores import changes, hooks, jobs, managed_objects, reso
 from dashwright.common.stores.changes import StreamName
 from dashwright.common.stores.resources import StoredObject
 
-MOST_AT_ONCE: Final = 10_000
+MOST_DELETED: Final = 10_000
 """Objects that one request may delete."""
 
 
@@ -35,7 +35,7 @@ async def select(connection: Connection, kind: Kind, namespace: str, selection: 
         namespace,
         at=await changes.head(connection, StreamName.OBJECTS),
         after="",
-        limit=MOST_AT_ONCE,
+        limit=MOST_DELETED,
         labels=selection.labels,
         name=selection.name,
         other_names=selection.other_names,
@@ -44,7 +44,7 @@ async def select(connection: Connection, kind: Kind, namespace: str, selection: 
         bodies=False,
     )
     if found.after is not None:
-        raise BadRequest(f"more than {MOST_AT_ONCE} {kind.plural} are selected, more than one request may delete; select fewer")
+        raise BadRequest(f"more than {MOST_DELETED} {kind.plural} are selected, more than one request may delete; select fewer")
     return found.items
 
 
@@ -70,12 +70,12 @@ async def cascade(connection: Connection, namespace: str, stored: StoredObject, 
     """
     names: defaultdict[Kind, list[str]] = defaultdict(list)
     # The level Edit on a folder covers all its content; without it each object is checked.
-    is_theirs = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
+    covers_content = view.level(FOLDER, stored.name, stored.folder) >= Level.EDIT
     for item in await folders.contents(connection, namespace, stored.name):
         kind = find(item.group, item.plural)
         assert kind is not None, f"{item.plural}.{item.group} is stored but not described"
         _check_removable(stored, kind, item)
-        if not is_theirs and not view.may(kind.actions["delete"], kind, item.name, item.folder):
+        if not covers_content and not view.may(kind.actions["delete"], kind, item.name, item.folder):
             raise Forbidden(f'folder "{stored.name}" holds objects whose delete needs {kind.actions["delete"]}; nothing was deleted')
         names[kind].append(item.name)
     for kind in sorted(names, key=_order):
@@ -116,7 +116,7 @@ async def end_jobs(connection: Connection, namespace: str, repository: str, *, n
     await jobs.end_all(connection, JOB, namespace, repository, status=status.to_json())
 
 
-async def end_managing(connection: Connection, namespace: str, repository: StoredObject, *, actor: str) -> None:
+async def end_management(connection: Connection, namespace: str, repository: StoredObject, *, actor: str) -> None:
     """Delete or release the managed objects of a deleted repository, as its finalizers say."""
     if REMOVE_MANAGED in finalizers_of(repository):
         await _remove_managed(connection, namespace, repository.name, actor=actor)
@@ -124,7 +124,7 @@ async def end_managing(connection: Connection, namespace: str, repository: Store
         await managed_objects.release_managed(connection, namespace, repository.name)
 
 
-async def end_hook(connection: Connection, namespace: str, repository: StoredObject) -> None:
+async def queue_hook_removal(connection: Connection, namespace: str, repository: StoredObject) -> None:
     """Queue the removal of the webhook at the git host. A worker does it, because a host can be slow or away."""
     if CLEAN_UP in finalizers_of(repository):
         await hooks.mark_for_removal(connection, repository.uid, namespace, repository.name)

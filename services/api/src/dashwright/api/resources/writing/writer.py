@@ -348,8 +348,8 @@ class Writer:
         if kind is REPOSITORY:
             for stored in removed:
                 await removal.end_jobs(connection, namespace, stored.name, now=self._clock.milliseconds())
-                await removal.end_managing(connection, namespace, stored, actor=actor)
-                await removal.end_hook(connection, namespace, stored)
+                await removal.end_management(connection, namespace, stored, actor=actor)
+                await removal.queue_hook_removal(connection, namespace, stored)
         await resources.delete(connection, kind, namespace, [stored.name for stored in removed], actor=actor, keep=kind.history)
 
     @asynccontextmanager
