@@ -11,12 +11,12 @@ NOW = 10_000_000
 SECOND = 1000
 
 
-def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, asked: int = 0, **status: Any) -> NextStep:
+def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, handled: int = 0, **status: Any) -> NextStep:
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": interval}
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
     known = RepositoryStatus.model_validate({"health": health, **status})
-    return next_step(spec, known, changed=changed, asked=asked, now=NOW)
+    return next_step(spec, known, changed=changed, handled=handled, now=NOW)
 
 
 def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
@@ -27,13 +27,13 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     ("known", "wanted"),
     [
         ({"changed": 1}, NextStep.SYNC),
-        ({"changed": 1, "asked": NOW - SECOND}, NextStep.NOTHING),
+        ({"changed": 1, "handled": NOW - SECOND}, NextStep.NOTHING),
         ({"changed": 1, "enabled": False}, NextStep.NOTHING),
         ({"changed": NOW - 1, "sync": ended(5)}, NextStep.SYNC),
         ({"changed": NOW - 1, "sync": {"state": "pending"}}, NextStep.NOTHING),
         ({"sync": ended(59)}, NextStep.CHECK),
         ({"sync": ended(58)}, NextStep.NOTHING),
-        ({"sync": ended(600), "asked": NOW - 30 * SECOND}, NextStep.NOTHING),
+        ({"sync": ended(600), "handled": NOW - 30 * SECOND}, NextStep.NOTHING),
         ({"sync": ended(60, "error")}, NextStep.CHECK),
         ({"sync": {"state": "working", "started": NOW - 60 * SECOND}}, NextStep.NOTHING),
         ({"sync": ended(600), "interval": 0}, NextStep.NOTHING),
@@ -41,9 +41,9 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 59 * SECOND}}, NextStep.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 60 * SECOND}}, NextStep.PROBE),
         ({"changed": NOW - 1, "health": {"healthy": False, "checked": NOW - 2}}, NextStep.PROBE),
-        ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "asked": NOW - 1}, NextStep.NOTHING),
+        ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "handled": NOW - 1}, NextStep.NOTHING),
         ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}}, NextStep.PROBE),
-        ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "asked": NOW - SECOND}, NextStep.NOTHING),
+        ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "handled": NOW - SECOND}, NextStep.NOTHING),
         ({"enabled": False, "health": {"healthy": False}}, NextStep.PROBE),
     ],
     ids=str,

@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from dashwright.jobs_worker.adapters.host.addresses import api_of
-from dashwright.jobs_worker.adapters.host.refusals import Refused, error_for
+from dashwright.jobs_worker.adapters.host.error_responses import Refused, error_for
 
 PAIR = "anna:a-password"
 

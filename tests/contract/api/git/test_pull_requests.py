@@ -17,7 +17,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
-from dashwright.jobs_worker.adapters import drawings
+from dashwright.jobs_worker.adapters import picture_renderer
 from dashwright.jobs_worker.main import JobsWorker
 
 
@@ -183,7 +183,7 @@ async def test_pictures_where_they_are_asked_for(
     """Before and after, of each file that changes, for everybody who has their addresses; without a drawer the comment says so."""
     await wants_pictures(proposals)
     number = proposals.proposed({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
-    monkeypatch.setattr(drawings, "_SECONDS", 0.3)
+    monkeypatch.setattr(picture_renderer, "_SECONDS", 0.3)
     await proposals.reviewed(number)
     monkeypatch.undo()
     assert proposals.comments(number)[0].count("NOTE: The pictures could not be drawn") == 2

@@ -28,12 +28,12 @@ from dashwright.common.worker_process import run_worker
 from dashwright.jobs_worker.actions.export import Bounds
 from dashwright.jobs_worker.actions.sync import SyncTools
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
-from dashwright.jobs_worker.adapters.drawings import PictureRenderer
 from dashwright.jobs_worker.adapters.exports import StoredExports
 from dashwright.jobs_worker.adapters.git.budget import HostBudget
 from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
 from dashwright.jobs_worker.adapters.host.client import HostClient
 from dashwright.jobs_worker.adapters.host.host import RestHost
+from dashwright.jobs_worker.adapters.picture_renderer import PictureRenderer
 from dashwright.jobs_worker.adapters.spool import FileSpool
 from dashwright.jobs_worker.adapters.store import Attempt, StoredResources
 from dashwright.jobs_worker.calls.files import AdapterFactories, FileCalls

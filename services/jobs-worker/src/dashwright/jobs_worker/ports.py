@@ -197,11 +197,11 @@ class Host(Protocol):
         """Return the webhooks of the repository."""
         ...
 
-    async def make_hook(self, repository: Repository, wanted: HookSpec) -> Hook:
+    async def make_hook(self, repository: Repository, spec: HookSpec) -> Hook:
         """Create a webhook."""
         ...
 
-    async def change_hook(self, repository: Repository, number: int, wanted: HookSpec) -> Hook:
+    async def change_hook(self, repository: Repository, number: int, spec: HookSpec) -> Hook:
         """Change a webhook."""
         ...
 

@@ -177,19 +177,19 @@ class _Review:
         found = []
         for number, file in enumerate(files):
             is_known = file.key in existing
-            resource, looked = await asyncio.to_thread(self._read, file), _FileFindings()
+            resource, findings = await asyncio.to_thread(self._read, file), _FileFindings()
             if number < MOST_LOOKED_INTO:
                 before = stored.get(file.key) if is_known else None
                 is_compared = number < MOST_IN_DETAIL and (before is not None or not is_known)
-                looked = await asyncio.to_thread(_inspect, resource.spec, before, config, is_compared=is_compared)
+                findings = await asyncio.to_thread(_inspect, resource.spec, before, config, is_compared=is_compared)
             found.append(
                 FileReport(
                     file.path,
                     _action_for(is_known),
                     resource.extract.title,
-                    looked.comparison,
-                    looked.problems,
-                    [*faults, *looked.issues],
+                    findings.comparison,
+                    findings.problems,
+                    [*faults, *findings.issues],
                     original=self._original(file.key) if is_known else "",
                     preview=self._preview(file.path),
                 )

@@ -81,164 +81,164 @@ class FileCalls:
         self.factories = factories
         self._changing: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def handle(self, wanted: FileCallRequest, *, is_repeated: bool = False) -> Shape:
+    async def handle(self, request: FileCallRequest, *, is_repeated: bool = False) -> Shape:
         """Return the response to a request. Raises Unhealthy if the repository cannot be read or written.
 
         An ``is_repeated`` request was started by a worker that died: a change that was already committed is not made again.
         """
-        return await with_retries(lambda: self._handle(wanted, is_repeated=is_repeated))
+        return await with_retries(lambda: self._handle(request, is_repeated=is_repeated))
 
-    async def _handle(self, wanted: FileCallRequest, *, is_repeated: bool) -> Shape:
-        if not _writes(wanted):
-            return await self._handle_once(wanted)
+    async def _handle(self, request: FileCallRequest, *, is_repeated: bool) -> Shape:
+        if not _writes(request):
+            return await self._handle_once(request)
         # Concurrent changes would only overtake one another, each time after two requests to the host.
-        async with self._changing.setdefault((wanted.namespace, wanted.name), asyncio.Lock()):
-            done = await self._done_before(wanted) if is_repeated else None
-            return done or await self._handle_once(wanted)
+        async with self._changing.setdefault((request.namespace, request.name), asyncio.Lock()):
+            done = await self._done_before(request) if is_repeated else None
+            return done or await self._handle_once(request)
 
-    async def _done_before(self, wanted: FileCallRequest) -> Shape | None:
+    async def _done_before(self, request: FileCallRequest) -> Shape | None:
         """Return the response to a change that is already committed; None if it is not. A folder has no record of authors."""
-        if not isinstance(wanted, ChangeRequest | EditRequest) or not wanted.author.at:
+        if not isinstance(request, ChangeRequest | EditRequest) or not request.author.at:
             return None
-        known = await self._known(wanted.namespace, wanted.name)
-        ref = ref_of(known.repository.spec, wanted.ref) if isinstance(wanted, ChangeRequest) else ""
-        by = GitIdentity(wanted.author.name, wanted.author.email)
+        state = await self._load_state(request.namespace, request.name)
+        ref = ref_of(state.repository.spec, request.ref) if isinstance(request, ChangeRequest) else ""
+        by = GitIdentity(request.author.name, request.author.email)
         with self.factories.tools() as tools:
-            context = self._context(known, tools, wanted)
-            for before, made in await self._checkouts.commits_by(known.repository, ref, by, _time_of(wanted.author)):
-                if isinstance(wanted, ChangeRequest):
-                    decided = await _decided_before(context, before, made, wanted, ref)
+            context = self._context(state, tools, request)
+            for before, made in await self._checkouts.commits_by(state.repository, ref, by, _time_of(request.author)):
+                if isinstance(request, ChangeRequest):
+                    decided = await _decided_before(context, before, made, request, ref)
                     if decided is not None:
-                        return await self._store_change(known, context, decided, before, made, wanted)
-                elif edits := await _edited_before(context, before, made, wanted):
-                    return await self._store_edit(known, context, *await plan_edits(context, before, edits), before, made, wanted)
+                        return await self._store_change(state, context, decided, before, made, request)
+                elif edits := await _edited_before(context, before, made, request):
+                    return await self._store_edit(state, context, *await plan_edits(context, before, edits), before, made, request)
         return None
 
-    async def _handle_once(self, wanted: FileCallRequest) -> Shape:
-        known = await self._known(wanted.namespace, wanted.name)
+    async def _handle_once(self, request: FileCallRequest) -> Shape:
+        state = await self._load_state(request.namespace, request.name)
         with self.factories.tools() as tools:
-            if isinstance(wanted, ChangeRequest):
-                return await self._change(known, wanted, tools)
-            if isinstance(wanted, EditRequest):
-                return await self._edit(known, wanted, tools)
-            ref = ref_of(known.repository.spec, wanted.ref)
-            checkout = await self._checkout(known.repository, ref)
-            if isinstance(wanted, FilesRequest):
-                return await list_files(checkout, wanted.path)
-            return await describe_file(self._context(known, tools), checkout, wanted.path, ref)
+            if isinstance(request, ChangeRequest):
+                return await self._change(state, request, tools)
+            if isinstance(request, EditRequest):
+                return await self._edit(state, request, tools)
+            ref = ref_of(state.repository.spec, request.ref)
+            checkout = await self._checkout(state.repository, ref)
+            if isinstance(request, FilesRequest):
+                return await list_files(checkout, request.path)
+            return await describe_file(self._context(state, tools), checkout, request.path, ref)
 
-    async def _change(self, known: _StoredState, wanted: ChangeRequest, tools: SyncTools) -> ChangeResponse:
-        check_write(known.repository.spec, wanted.ref)
+    async def _change(self, state: _StoredState, request: ChangeRequest, tools: SyncTools) -> ChangeResponse:
+        check_write(state.repository.spec, request.ref)
         for attempt in range(_ATTEMPTS):
-            repository = known.repository
-            ref = ref_of(repository.spec, wanted.ref)
+            repository = state.repository
+            ref = ref_of(repository.spec, request.ref)
             checkout = await self._branch(repository, ref)
-            context = self._context(known, tools, wanted)
-            decided = await decide(context, checkout, wanted, ref, _suffix)
-            if not wanted.base:
+            context = self._context(state, tools, request)
+            decided = await decide(context, checkout, request, ref, _suffix)
+            if not request.base:
                 return await _answer(repository, decided, decided.view)
-            if wanted.base != decided.base:
+            if request.base != decided.base:
                 raise Conflict("the repository or its stored objects have changed: read the file again and repeat the change")
             try:
-                made = await self._commit(repository, checkout, ref, decided.edits, wanted.author, message_of(wanted))
+                made = await self._commit(repository, checkout, ref, decided.edits, request.author, message_of(request))
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                known = await self._known(wanted.namespace, wanted.name)
+                state = await self._load_state(request.namespace, request.name)
                 continue
-            return await self._store_change(known, context, decided, checkout, made, wanted)
+            return await self._store_change(state, context, decided, checkout, made, request)
         raise AssertionError("the last attempt returns or raises")
 
     async def _store_change(
         self,
-        known: _StoredState,
+        state: _StoredState,
         context: ChangeContext,
         decided: ChangeDecision,
         before: Checkout | None,
         made: Checkout,
-        wanted: ChangeRequest,
+        request: ChangeRequest,
     ) -> ChangeResponse:
         """Store a committed change of the own branch and return the response. An error of the store is part of the response."""
-        repository = known.repository
+        repository = state.repository
         view = replace(decided.view, commit=made.commit, timestamp=self._clock.now())
-        if not ref_of(repository.spec, wanted.ref) and repository.spec.sync.enabled:
+        if not ref_of(repository.spec, request.ref) and repository.spec.sync.enabled:
             try:
-                await self._store(known, context, decided.planned, decided.difference, before, made, wanted)
+                await self._store(state, context, decided.planned, decided.difference, before, made, request)
             except DashwrightError as error:
                 log.warning("change_not_stored", repository=repository.name, reason=error.message)
                 view.errors.append(f"{_NOT_STORED}: {error.message}")
         return await _answer(repository, decided, view)
 
-    async def _edit(self, known: _StoredState, wanted: EditRequest, tools: SyncTools) -> EditResponse:
-        check_write(known.repository.spec, "")
+    async def _edit(self, state: _StoredState, request: EditRequest, tools: SyncTools) -> EditResponse:
+        check_write(state.repository.spec, "")
         for attempt in range(_ATTEMPTS):
-            repository = known.repository
+            repository = state.repository
             checkout = await self._checkout(repository, "")
-            context = self._context(known, tools, wanted)
-            edits = await edits_of(context, checkout, wanted)
+            context = self._context(state, tools, request)
+            edits = await edits_of(context, checkout, request)
             if not edits:
                 return EditResponse()
             planned, difference = await plan_edits(context, checkout, edits)
-            if wanted.dry_run:
+            if request.dry_run:
                 return EditResponse()
             try:
-                made = await self._commit(repository, checkout, "", edits, wanted.author, message_of_edit(wanted, edits))
+                made = await self._commit(repository, checkout, "", edits, request.author, message_of_edit(request, edits))
             except Conflict:
                 if attempt == _ATTEMPTS - 1:
                     raise
-                known = await self._known(wanted.namespace, wanted.name)
+                state = await self._load_state(request.namespace, request.name)
                 continue
-            return await self._store_edit(known, context, planned, difference, checkout, made, wanted)
+            return await self._store_edit(state, context, planned, difference, checkout, made, request)
         raise AssertionError("the last attempt returns or raises")
 
     async def _store_edit(
         self,
-        known: _StoredState,
+        state: _StoredState,
         context: ChangeContext,
         planned: PlannedSync,
         difference: Difference,
         before: Checkout | None,
         made: Checkout,
-        wanted: EditRequest,
+        request: EditRequest,
     ) -> EditResponse:
         """Store a committed edit and return the response."""
         try:
-            await self._store(known, context, planned, difference, before, made, wanted)
+            await self._store(state, context, planned, difference, before, made, request)
         except Conflict as error:
             raise Unavailable(f"{_NOT_STORED}: {error.message}") from error
         return EditResponse(ref=made.commit)
 
     async def _store(
         self,
-        known: _StoredState,
+        state: _StoredState,
         context: ChangeContext,
         planned: PlannedSync,
         difference: Difference,
         before: Checkout | None,
         made: Checkout,
-        wanted: ChangeRequest | EditRequest,
+        request: ChangeRequest | EditRequest,
     ) -> None:
         """Store the objects of a commit. If another writer was first, plan again with the newest commit.
 
         The commit counts as stored only if it directly follows the stored one. Otherwise none does, and the next sync examines everything.
         """
         base, newest = before.commit if before is not None else "", made
-        if base != made.commit == known.kept.commit:
+        if base != made.commit == state.kept.commit:
             return
         for _ in range(_ATTEMPTS):
-            is_whole = bool(base) and known.kept.commit == base and newest.commit == made.commit
+            is_whole = bool(base) and state.kept.commit == base and newest.commit == made.commit
             snapshot = replace(planned.snapshot, commit=newest.commit if is_whole else "", since=base)
             try:
                 await apply_plan(
                     context.job, replace(planned, snapshot=snapshot), context.objects, NullReporter(), context.tools.spool, JobProgress()
                 )
             except Overtaken:
-                known = await self._known(context.repository.namespace, context.repository.name)
-                found = await self._checkout(known.repository, "")
-                if found is None or (found.commit and found.commit == known.kept.commit):
+                state = await self._load_state(context.repository.namespace, context.repository.name)
+                found = await self._checkout(state.repository, "")
+                if found is None or (found.commit and found.commit == state.kept.commit):
                     return
                 newest = found
-                context = self._context(known, context.tools, wanted)
+                context = self._context(state, context.tools, request)
                 entries = [entry for entry in await newest.entries() if entry.path in difference.paths]
                 difference = Difference(difference.paths, entries, folders=difference.folders & {entry.path for entry in entries})
                 planned = await plan_files(context, newest, difference)
@@ -246,16 +246,16 @@ class FileCalls:
             return
         raise Conflict(f"other writers stored the repository first, {_ATTEMPTS} times")
 
-    async def _known(self, namespace: str, name: str) -> _StoredState:
+    async def _load_state(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, namespace, name)
             kept = await repositories.stored_commit(connection, stored.uid, generation=stored.generation)
         return _StoredState(repository_of(stored), kept)
 
-    def _context(self, known: _StoredState, tools: SyncTools, wanted: ChangeRequest | EditRequest | None = None) -> ChangeContext:
-        actor, message = (wanted.author.uid, wanted.message) if wanted is not None else ("", "")
-        objects = self.factories.objects(known.repository, known.kept.edition, actor, message)
-        return ChangeContext(known.repository, objects, tools)
+    def _context(self, state: _StoredState, tools: SyncTools, request: ChangeRequest | EditRequest | None = None) -> ChangeContext:
+        actor, message = (request.author.uid, request.message) if request is not None else ("", "")
+        objects = self.factories.objects(state.repository, state.kept.edition, actor, message)
+        return ChangeContext(state.repository, objects, tools)
 
     async def _checkout(self, repository: Repository, ref: str) -> SizedCheckout | None:
         try:
@@ -289,20 +289,20 @@ async def _answer(repository: Repository, decided: ChangeDecision, view: FileVie
 
 
 async def _decided_before(
-    context: ChangeContext, before: Checkout | None, made: Checkout, wanted: ChangeRequest, ref: str
+    context: ChangeContext, before: Checkout | None, made: Checkout, request: ChangeRequest, ref: str
 ) -> ChangeDecision | None:
     """Return the change, recomputed on the parent of ``made``; None if ``made`` contains a different change."""
     with suppress(BadRequest, Conflict, NotFound):
-        decided = await decide(context, before, wanted, ref, _suffix)
+        decided = await decide(context, before, request, ref, _suffix)
         if await holds(made, decided.edits):
             return decided
     return None
 
 
-async def _edited_before(context: ChangeContext, before: Checkout | None, made: Checkout, wanted: EditRequest) -> list[Edit]:
+async def _edited_before(context: ChangeContext, before: Checkout | None, made: Checkout, request: EditRequest) -> list[Edit]:
     """Return the edits, recomputed on the parent of ``made``; none if ``made`` contains a different edit."""
     with suppress(BadRequest, Conflict, NotFound):
-        edits = await edits_of(context, before, wanted)
+        edits = await edits_of(context, before, request)
         if await holds(made, edits):
             return edits
     return []
@@ -312,8 +312,8 @@ def _time_of(author: CommitAuthor) -> datetime:
     return datetime.fromtimestamp(author.at, UTC)
 
 
-def _writes(wanted: FileCallRequest) -> bool:
-    return bool(wanted.base) if isinstance(wanted, ChangeRequest) else isinstance(wanted, EditRequest) and not wanted.dry_run
+def _writes(request: FileCallRequest) -> bool:
+    return bool(request.base) if isinstance(request, ChangeRequest) else isinstance(request, EditRequest) and not request.dry_run
 
 
 def _unhealthy(repository: Repository, error: DashwrightError) -> Unhealthy:

@@ -76,31 +76,31 @@ class RepositoryCalls:
         self._files = files
         self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, subject="requests for repositories")
 
-    async def handle(self, request: Request) -> Reply:
+    async def handle(self, call: Request) -> Reply:
         """Handle an RPC: its body is a RepositoryRequest, its reply the response to that.
 
         Raises Unhealthy if the git host fails or denies access, and TooManyRequests for too many calls of an organization.
         """
         try:
-            wanted = _REQUEST.validate_json(request.body)
+            request = _REQUEST.validate_json(call.body)
         except ValidationError as error:
             raise BadRequest("unknown request type for a repository") from error
-        async with self._limiter.slot(wanted.namespace):
-            return await self._answer(request, wanted)
+        async with self._limiter.slot(request.namespace):
+            return await self._answer(call, request)
 
-    async def _answer(self, request: Request, wanted: RepositoryRequest) -> Reply:
-        if isinstance(wanted, TrialRequest):
-            return Reply((await self._test(wanted)).to_json())
-        if isinstance(wanted, FileCallRequest):
-            return Reply(_written(await self._files.handle(wanted, is_repeated=request.is_repeated)))
+    async def _answer(self, call: Request, request: RepositoryRequest) -> Reply:
+        if isinstance(request, TrialRequest):
+            return Reply((await self._test(request)).to_json())
+        if isinstance(request, FileCallRequest):
+            return Reply(_written(await self._files.handle(request, is_repeated=call.is_repeated)))
         try:
-            return Reply(_written(await self._respond(wanted)))
+            return Reply(_written(await self._respond(request)))
         except (Forbidden, SourceFailed) as error:
-            raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": wanted.name}) from error
+            raise Unhealthy(f"The repository configuration is not healthy: {error.message}", details={"name": request.name}) from error
 
-    async def _test(self, wanted: TrialRequest) -> TrialResponse:
+    async def _test(self, request: TrialRequest) -> TrialResponse:
         """Test a configuration without storing anything of it."""
-        repository = Repository(wanted.namespace, wanted.name, "", 0, wanted.spec)
+        repository = Repository(request.namespace, request.name, "", 0, request.spec)
         try:
             await self._repositories.check_readable(repository)
         except DashwrightError as error:
@@ -109,20 +109,20 @@ class RepositoryCalls:
             return TrialResponse(field=field_of(repository.spec, error), message=error.message)
         return TrialResponse()
 
-    async def _respond(self, wanted: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
+    async def _respond(self, request: RefsRequest | HistoryRequest | PlanRequest) -> Shape:
         async with self._database.connection() as connection:
-            repository = await load(connection, wanted.namespace, wanted.name)
-        if isinstance(wanted, PlanRequest):
-            return await self._planner.plan(repository, wanted.ref, with_items=wanted.with_items)
+            repository = await load(connection, request.namespace, request.name)
+        if isinstance(request, PlanRequest):
+            return await self._planner.plan(repository, request.ref, with_items=request.with_items)
         version = REPOSITORY.api_version()
         if repository.spec.type is RepositoryType.LOCAL:
-            raise BadRequest(f"this repository does not support {wanted.call}")
-        if isinstance(wanted, RefsRequest):
+            raise BadRequest(f"this repository does not support {request.call}")
+        if isinstance(request, RefsRequest):
             branches = await self._repositories.branches(repository)
             refs = [RefItem(name=name, hash=sha) for name, sha in branches.items()]
             return RefList(kind="RefList", api_version=version, items=refs)
-        commits = await self._repositories.history(repository, wanted.ref, wanted.path)
-        commits = await self._authors.with_accounts(repository, wanted.path, commits)
+        commits = await self._repositories.history(repository, request.ref, request.path)
+        commits = await self._authors.with_accounts(repository, request.path, commits)
         return HistoryList(kind="HistoryList", api_version=version, items=list(commits))
 
 

@@ -130,14 +130,14 @@ def _plan_folders(plan: Plan, found: Survey, folders: Folders, blocked: Mapping[
     """Add the folders to write, and as last deletions those to remove."""
     resources = [item.path for item in found.unchanged] + [file.path for file in plan.writes]
     needed = {directory for path in resources for directory in paths.directories(path)} | found.requested_directories | {""}
-    wanted = found.directories & needed - blocked.keys()
-    for directory in shallow_first(wanted):
+    with_folder = found.directories & needed - blocked.keys()
+    for directory in shallow_first(with_folder):
         stored = plan.ours.get(folders.key(directory))
         if stored is not None and folders.is_current(directory, stored):
             plan.unchanged.append(stored)
         else:
             plan.directories.append(directory)
-    staying = {folders.key(directory) for directory in wanted}
+    staying = {folders.key(directory) for directory in with_folder}
     gone = [
         item
         for item in plan.ours.values()

@@ -28,23 +28,23 @@ class NextStep(Enum):
 
 
 def next_step(
-    spec: RepositorySpec, status: RepositoryStatus, *, changed: int, asked: int, now: int, pause: int = UNHEALTHY_FOR
+    spec: RepositorySpec, status: RepositoryStatus, *, changed: int, handled: int, now: int, pause: int = UNHEALTHY_FOR
 ) -> NextStep:
     """Return the next step for a repository.
 
-    ``changed`` is when the spec last changed, ``asked`` when a step was last done (0 for never), and ``pause`` the time between two probes
-    of an unhealthy repository.
+    ``changed`` is when the spec last changed and ``handled`` when a step was last done, 0 for never. ``pause`` is the time between
+    two probes of an unhealthy repository.
     """
-    looked = max(status.health.checked or 0, asked)
+    probed = max(status.health.checked or 0, handled)
     if status.health.checked is not None and not status.health.healthy:
-        return NextStep.PROBE if looked < changed or now - looked >= pause else NextStep.NOTHING
+        return NextStep.PROBE if probed < changed or now - probed >= pause else NextStep.NOTHING
     if spec.sync.enabled and status.sync.state not in (SyncState.WORKING, SyncState.PENDING):
         started = status.sync.started or 0
         if started < changed:
-            return NextStep.SYNC if now - asked >= _PATIENCE else NextStep.NOTHING
-        if _is_due(spec, max(status.sync.finished or started, asked), now):
+            return NextStep.SYNC if now - handled >= _PATIENCE else NextStep.NOTHING
+        if _is_due(spec, max(status.sync.finished or started, handled), now):
             return NextStep.CHECK
-    return NextStep.PROBE if now - looked >= HEALTHY_FOR else NextStep.NOTHING
+    return NextStep.PROBE if now - probed >= HEALTHY_FOR else NextStep.NOTHING
 
 
 def _is_due(spec: RepositorySpec, last: int, now: int) -> bool:

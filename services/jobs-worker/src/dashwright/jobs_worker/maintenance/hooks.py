@@ -139,12 +139,12 @@ class Hooks:
         sealed = base64.b64encode(self._box.seal(secret, hook_place(item.namespace, item.name))).decode()
         # The secret is stored first: the host calls as soon as the webhook exists.
         status = WebhookStatus(url=url, encrypted_secret=sealed, subscribed_events=sorted(EVENTS))
-        wanted = HookSpec(url, EVENTS, secret)
+        spec = HookSpec(url, EVENTS, secret)
         if found is None:
             await self._write_status(item, status)
-            hook = await self._host.make_hook(repository, wanted)
+            hook = await self._host.make_hook(repository, spec)
         else:
-            hook = await self._host.change_hook(repository, found.id, wanted)
+            hook = await self._host.change_hook(repository, found.id, spec)
         status.id = hook.id
         try:
             await self._write_status(item, status, made=hook.id)

@@ -35,10 +35,10 @@ class Prober:
     async def handle(self, request: Request) -> Reply:
         """Handle an RPC: its body is a ProbeRequest, its reply the HealthStatus."""
         try:
-            wanted = ProbeRequest.model_validate_json(request.body)
+            target = ProbeRequest.model_validate_json(request.body)
         except ValidationError as error:
             raise BadRequest("the request names no repository to probe") from error
-        health = await self.probe(wanted.namespace, wanted.name)
+        health = await self.probe(target.namespace, target.name)
         return Reply(body=health.to_json())
 
     async def probe(self, namespace: str, name: str) -> HealthStatus:

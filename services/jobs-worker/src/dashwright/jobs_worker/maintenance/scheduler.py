@@ -102,7 +102,7 @@ class Scheduler:
         known = await repositories.scheduled(connection)
         self._handled_at = {item.uid: at for item in known if (at := self._handled_at.get(item.uid))}
         self._submitted_commits = {item.uid: seen for item in known if (seen := self._submitted_commits.get(item.uid))}
-        self._paused_until = {asked: until for asked, until in self._paused_until.items() if until > now}
+        self._paused_until = {handled: until for handled, until in self._paused_until.items() if until > now}
         self._waiting = await jobs.count_waiting(connection, jobs.SCHEDULER)
         self._pauses = {item.uid: pause for item in known if (pause := self._pauses.get(item.uid))}
         if not self._under_way:
@@ -129,8 +129,8 @@ class Scheduler:
     def _next_step(self, item: ScheduledRepository, now: int) -> NextStep:
         if item.is_deleting:
             return NextStep.NOTHING
-        asked, pause = self._handled_at.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
-        return next_step(item.spec, item.status, changed=item.changed, asked=asked, now=now, pause=pause)
+        handled, pause = self._handled_at.get(item.uid, 0), self._pauses.get(item.uid, UNHEALTHY_FOR)
+        return next_step(item.spec, item.status, changed=item.changed, handled=handled, now=now, pause=pause)
 
     async def _handle(self, item: ScheduledRepository, step: NextStep) -> None:
         """Do a step. A failing repository delays no other; it is tried again when it is due again."""

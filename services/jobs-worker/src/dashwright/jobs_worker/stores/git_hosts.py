@@ -32,10 +32,10 @@ async def take(connection: Connection, host: str, namespace: str, requests: floa
 
     An organization leaves an eighth of what it took in the last minute to others.
     """
-    asked = host, most, requests, at_least, namespace
-    if await connection.fetchval(_sql.take, *asked):
+    arguments = host, most, requests, at_least, namespace
+    if await connection.fetchval(_sql.take, *arguments):
         return None
-    (row,) = await connection.fetch(_sql.wait, *asked)
+    (row,) = await connection.fetch(_sql.wait, *arguments)
     return Wait(row["seconds"], row["is_paused"])
 
 

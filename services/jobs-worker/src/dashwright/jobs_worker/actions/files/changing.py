@@ -55,26 +55,26 @@ class ChangeDecision:
 
 
 async def decide(
-    context: ChangeContext, checkout: Checkout | None, wanted: ChangeRequest, ref: str, suffix: Callable[[], str]
+    context: ChangeContext, checkout: Checkout | None, request: ChangeRequest, ref: str, suffix: Callable[[], str]
 ) -> ChangeDecision:
     """Return what a change does.
 
     ``suffix`` returns the end of generated names. Raises AlreadyExists, NotFound, MethodNotAllowed, Invalid, BadRequest, TooLarge, and
     Forbidden if a quota is reached.
     """
-    check_name(wanted.path)
-    if not wanted.path:
+    check_name(request.path)
+    if not request.path:
         raise BadRequest("the root of a repository cannot be created, moved or deleted")
     files = _ExistingFiles(context, checkout, await checkout.entries() if checkout is not None else ())
-    body = await asyncio.to_thread(files.body_of, wanted, suffix)
-    edits = await files.edits(wanted, body)
+    body = await asyncio.to_thread(files.body_of, request, suffix)
+    edits = await files.edits(request, body)
     check_selection(context, edits)
     difference = difference_of(files.entries, edits, in_git=context.in_git)
     proposed = ProposedCheckout(checkout, edits, in_git=context.in_git)
     planned = await plan_files(context, proposed, difference)
     check_faults(planned, edits)
-    view, own = await _view(context, planned, proposed, checkout, wanted, ref)
-    touches = _with_all(context, planned, await touches_of_plan(context, planned), edits, wanted.path, own)
+    view, own = await _view(context, planned, proposed, checkout, request, ref)
+    touches = _with_all(context, planned, await touches_of_plan(context, planned), edits, request.path, own)
     touches += touches_of_unknown(context, planned, ref, [edit.path for edit in edits], with_resources(files.entries))
     base = fingerprint(ref, edits, touches)
     return ChangeDecision(edits, difference, planned, view, touches, base, body.decode() if body is not None else None)
@@ -98,13 +98,13 @@ def fingerprint(ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> st
     return hashlib.sha256(orjson.dumps([ref, written, listed])).hexdigest()
 
 
-def message_of(wanted: ChangeRequest) -> str:
+def message_of(request: ChangeRequest) -> str:
     """Return the commit message of a change: the client's, or a generated one."""
-    if wanted.message:
-        return wanted.message
-    if wanted.method is ChangeMethod.MOVE:
-        return f"Move {wanted.original_path} to {wanted.path}"
-    return f"{wanted.method.value.capitalize()} {wanted.path}"
+    if request.message:
+        return request.message
+    if request.method is ChangeMethod.MOVE:
+        return f"Move {request.original_path} to {request.path}"
+    return f"{request.method.value.capitalize()} {request.path}"
 
 
 class _ExistingFiles:
@@ -116,35 +116,35 @@ class _ExistingFiles:
         self._checkout = checkout
         self._there: Mapping[str, Entry] = {entry.path: entry for entry in self.entries}
 
-    def body_of(self, wanted: ChangeRequest, suffix: Callable[[], str]) -> bytes | None:
+    def body_of(self, request: ChangeRequest, suffix: Callable[[], str]) -> bytes | None:
         """Return the file to write, in the form that can be read again; None if the change has no content.
 
         A request with a ``base`` sends the content as it was returned before, so it is not converted again: the base covers it.
         """
-        if wanted.method is ChangeMethod.DELETE:
+        if request.method is ChangeMethod.DELETE:
             return None
-        if paths.is_directory(wanted.path):
-            if wanted.content:
+        if paths.is_directory(request.path):
+            if request.content:
                 raise BadRequest("data cannot be provided for a directory")
             return None
-        if not wanted.content:
-            if wanted.method is ChangeMethod.MOVE:
+        if not request.content:
+            if request.method is ChangeMethod.MOVE:
                 return None
             raise BadRequest("the request has no content: send the content of the file")
-        body = wanted.content.encode()
+        body = request.content.encode()
         check_size(len(body), self._context.tools.largest_file)
-        if not wanted.base:
-            tree = read_content(wanted.content)
+        if not request.base:
+            tree = read_content(request.content)
             check_depth(tree)
             kept = file_tree(tree, self._context.repository.namespace, suffix)
-            body = write_content(wanted.path, kept, largest=self._context.tools.largest_file)
-        self._context.reader.read(wanted.path, body)
+            body = write_content(request.path, kept, largest=self._context.tools.largest_file)
+        self._context.reader.read(request.path, body)
         return body
 
-    async def edits(self, wanted: ChangeRequest, body: bytes | None) -> list[Edit]:
+    async def edits(self, request: ChangeRequest, body: bytes | None) -> list[Edit]:
         """Return the edits that the change needs."""
-        path, is_directory = wanted.path, paths.is_directory(wanted.path)
-        match wanted.method:
+        path, is_directory = request.path, paths.is_directory(request.path)
+        match request.method:
             case ChangeMethod.CREATE:
                 self._require_free(path)
                 return [Edit(path + paths.KEEP, b"", None) if is_directory else Edit(path, body, None)]
@@ -157,7 +157,7 @@ class _ExistingFiles:
                 check_number(len(listed))
                 return [Edit(file, None, await self._checksum(file)) for file in listed]
             case ChangeMethod.MOVE:
-                return await self._moves(wanted.original_path, path, body)
+                return await self._moves(request.original_path, path, body)
 
     async def _moves(self, old: str, new: str, body: bytes | None) -> list[Edit]:
         check_name(old)
@@ -225,10 +225,10 @@ class _ExistingFiles:
 
 
 async def _view(
-    context: ChangeContext, planned: PlannedSync, proposed: ProposedCheckout, checkout: Checkout | None, wanted: ChangeRequest, ref: str
+    context: ChangeContext, planned: PlannedSync, proposed: ProposedCheckout, checkout: Checkout | None, request: ChangeRequest, ref: str
 ) -> tuple[FileView, list[Touch]]:
     """Return what the client sees of the path, and the touch of its object even if that is stored already."""
-    path, is_deleted = wanted.path, wanted.method is ChangeMethod.DELETE
+    path, is_deleted = request.path, request.method is ChangeMethod.DELETE
     if paths.is_directory(path):
         view, key = await _view_of_directory(context, planned, path, ref, proposed.commit, is_deleted=is_deleted)
     elif is_deleted:
@@ -257,7 +257,7 @@ async def _view_of_directory(
 
 
 def _with_all(
-    context: ChangeContext, planned: PlannedSync, touches: Sequence[Touch], edits: Sequence[Edit], wanted: str, own: Sequence[Touch]
+    context: ChangeContext, planned: PlannedSync, touches: Sequence[Touch], edits: Sequence[Edit], request: str, own: Sequence[Touch]
 ) -> list[Touch]:
     """Add a touch for every edited file that none stands for yet.
 
@@ -266,7 +266,7 @@ def _with_all(
     found = list(touches)
     if not any((touch.resource, touch.name) == (own[0].resource, own[0].name) for touch in found):
         found += own
-    covered = {item.path for item in planned.plan.ours.values()} | {wanted}
+    covered = {item.path for item in planned.plan.ours.values()} | {request}
     for edit in edits:
         if edit.body is None and edit.path not in covered:
             key = Key(DASHBOARD.group, DASHBOARD.plural, object_name(context.repository.name, edit.path))

@@ -18,31 +18,31 @@ from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.ports import Checkout
 
 
-async def edits_of(context: ChangeContext, checkout: Checkout | None, wanted: EditRequest) -> list[Edit]:
+async def edits_of(context: ChangeContext, checkout: Checkout | None, request: EditRequest) -> list[Edit]:
     """Return the edits that write an object into its file; none if the file has that content already.
 
     Raises Conflict if the file differs from the stored one, AlreadyExists if another file is at the new path, BadRequest for a folder of
     another repository, and what the Reader raises.
     """
     try:
-        file = await read_file(checkout, wanted.path)
+        file = await read_file(checkout, request.path)
     except NotFound as missing:
         # Not NotFound: the object exists, and clients would take it for deleted.
-        raise Conflict(f"{wanted.path} is not in the repository any more: sync it, then look at the object again") from missing
-    if file.checksum != wanted.checksum:
-        raise Conflict(f"{wanted.path} has changed in the repository: sync it, then look at the object again")
+        raise Conflict(f"{request.path} is not in the repository any more: sync it, then look at the object again") from missing
+    if file.checksum != request.checksum:
+        raise Conflict(f"{request.path} has changed in the repository: sync it, then look at the object again")
     assert checkout is not None, "there is a file in it"
-    if wanted.edited is None:
-        return [Edit(wanted.path, None, file.checksum), *_keeping(await checkout.entries(), wanted.path)]
-    before = await asyncio.to_thread(context.reader.tree, wanted.path, file.body)
-    path = await _directory(context, wanted.edited.folder) + wanted.path.rpartition("/")[2]
-    body = await asyncio.to_thread(_body, context, path, before, wanted.edited)
-    if path == wanted.path:
+    if request.edited is None:
+        return [Edit(request.path, None, file.checksum), *_keeping(await checkout.entries(), request.path)]
+    before = await asyncio.to_thread(context.reader.tree, request.path, file.body)
+    path = await _directory(context, request.edited.folder) + request.path.rpartition("/")[2]
+    body = await asyncio.to_thread(_body, context, path, before, request.edited)
+    if path == request.path:
         return [] if json_equal(context.reader.tree(path, body), before) else [Edit(path, body, file.checksum)]
     entries = await checkout.entries()
     if any(entry.path in (path, path + "/") for entry in entries):
         raise AlreadyExists(f"{path} already exists: the object cannot be moved there", details={"name": path})
-    return [Edit(wanted.path, None, file.checksum), *_keeping([*entries, Entry(path)], wanted.path), Edit(path, body, None)]
+    return [Edit(request.path, None, file.checksum), *_keeping([*entries, Entry(path)], request.path), Edit(path, body, None)]
 
 
 async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: list[Edit]) -> tuple[PlannedSync, Difference]:
@@ -59,14 +59,14 @@ async def plan_edits(context: ChangeContext, checkout: Checkout | None, edits: l
     return planned, difference
 
 
-def message_of_edit(wanted: EditRequest, edits: Sequence[Edit]) -> str:
+def message_of_edit(request: EditRequest, edits: Sequence[Edit]) -> str:
     """Return the commit message of an edit: the client's, or a generated one. The last edit is the object's new file."""
-    if wanted.message:
-        return wanted.message
-    if wanted.edited is None:
-        return f"Delete {wanted.path}"
+    if request.message:
+        return request.message
+    if request.edited is None:
+        return f"Delete {request.path}"
     path = edits[-1].path
-    return f"Update {path}" if path == wanted.path else f"Move {wanted.path} to {path}"
+    return f"Update {path}" if path == request.path else f"Move {request.path} to {path}"
 
 
 def _keeping(entries: Iterable[Entry], path: str) -> list[Edit]:

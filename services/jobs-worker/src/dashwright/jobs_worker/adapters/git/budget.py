@@ -31,9 +31,9 @@ class HostBudget:
 
     async def take(self, host: str, namespace: str, requests: int) -> None:
         """Count requests that are about to be made. Raises TooManyRequests if they must wait."""
-        wanted = min(float(requests), self._most)
+        amount = min(float(requests), self._most)
         async with self._database.connection() as connection:
-            wait = await git_hosts.take(connection, host, namespace, wanted, most=self._most, at_least=max(wanted, self._kept))
+            wait = await git_hosts.take(connection, host, namespace, amount, most=self._most, at_least=max(amount, self._kept))
         if wait is None:
             return
         if wait.is_paused:

@@ -222,9 +222,9 @@ class Remote:
 
     async def head(self, branch: str, folder: Path) -> str | None:
         """Return the commit of a branch (empty: the host's HEAD); None if there is none."""
-        wanted = f"refs/heads/{branch}" if branch else "HEAD"
-        stdout = await self.run("ls-remote", self.url, wanted, folder=folder)
-        return await asyncio.to_thread(_commit_of, stdout, wanted)
+        reference = f"refs/heads/{branch}" if branch else "HEAD"
+        stdout = await self.run("ls-remote", self.url, reference, folder=folder)
+        return await asyncio.to_thread(_commit_of, stdout, reference)
 
     def _host(self) -> str:
         host, port = _place(self.url)

@@ -19,7 +19,7 @@ from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.reach import Reach
 from dashwright.jobs_worker.adapters.git.remote import Budget
 from dashwright.jobs_worker.adapters.host.addresses import Api
-from dashwright.jobs_worker.adapters.host.refusals import Refused, error_for, is_throttled, retry_after
+from dashwright.jobs_worker.adapters.host.error_responses import Refused, error_for, is_throttled, retry_after
 
 _SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 10.0

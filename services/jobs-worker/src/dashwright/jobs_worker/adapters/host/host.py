@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 from dashwright.common.errors import BadRequest, Forbidden, NotFound, SourceFailed
 from dashwright.common.secrets import SecretBox
 from dashwright.jobs_worker.adapters.host.addresses import Api, api_of, token_of
-from dashwright.jobs_worker.adapters.host.answers import CommentPayload, FilePayload, HookPayload, PullRequestPayload
 from dashwright.jobs_worker.adapters.host.client import HostClient
+from dashwright.jobs_worker.adapters.host.payloads import CommentPayload, FilePayload, HookPayload, PullRequestPayload
 from dashwright.jobs_worker.domain.hosting import MOST_FILES, ChangedFile, CommitStatus, Hook, HookSpec, PullRequest
 from dashwright.jobs_worker.domain.objects import Repository
 
@@ -89,14 +89,14 @@ class RestHost:
         """Return the webhooks of the repository."""
         return [hook.to_domain() async for hook in self._pages(self._api(repository), "hooks", HookPayload, most=_MOST_HOOKS)]
 
-    async def make_hook(self, repository: Repository, wanted: HookSpec) -> Hook:
+    async def make_hook(self, repository: Repository, spec: HookSpec) -> Hook:
         """Create a webhook."""
-        answer = await self._client.request("POST", self._api(repository), "hooks", body={"name": "web", **_hook(wanted)})
+        answer = await self._client.request("POST", self._api(repository), "hooks", body={"name": "web", **_hook(spec)})
         return _read(HookPayload, answer.data).to_domain()
 
-    async def change_hook(self, repository: Repository, number: int, wanted: HookSpec) -> Hook:
+    async def change_hook(self, repository: Repository, number: int, spec: HookSpec) -> Hook:
         """Change a webhook."""
-        answer = await self._client.request("PATCH", self._api(repository), f"hooks/{number}", body=_hook(wanted))
+        answer = await self._client.request("PATCH", self._api(repository), f"hooks/{number}", body=_hook(spec))
         return _read(HookPayload, answer.data).to_domain()
 
     async def remove_hook(self, repository: Repository, number: int) -> None:
@@ -122,9 +122,9 @@ class RestHost:
         return api_of(githost.url, token_of(repository, githost, self._box), self._apis, repository.namespace)
 
 
-def _hook(wanted: HookSpec) -> dict[str, Any]:
-    config = {"url": wanted.url, "content_type": "json", "secret": wanted.secret, "insecure_ssl": "0"}
-    return {"active": True, "events": sorted(wanted.events), "config": config}
+def _hook(spec: HookSpec) -> dict[str, Any]:
+    config = {"url": spec.url, "content_type": "json", "secret": spec.secret, "insecure_ssl": "0"}
+    return {"active": True, "events": sorted(spec.events), "config": config}
 
 
 def _mark(repository: Repository) -> str:
