@@ -140,7 +140,7 @@ def operations(whole: Any) -> dict[str, Any]:
 
 
 def test_names_of_schemas_suit_every_generator(described: Any) -> None:
-    """A letter, then letters and digits; distinct without case; not a constructor or wrapper of generated code."""
+    """Names are a letter, then letters and digits; distinct ignoring case; no constructors or wrappers of generated code."""
     names = list(described["components"]["schemas"])
     assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
     assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
@@ -149,12 +149,12 @@ def test_names_of_schemas_suit_every_generator(described: Any) -> None:
 
 
 def test_the_types_of_the_interface_have_their_names(described: Any) -> None:
-    """A client finds a type by the name that the interface gives it."""
+    """A client finds a type by its name in the interface."""
     assert set(SPECIFIED) <= set(described["components"]["schemas"])
 
 
 def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
-    """No two are alike, also without case; where Grafana has the operation, it is called as there."""
+    """Ids are distinct ignoring case, and equal to Grafana's for its operations."""
     ids = {place: operation["operationId"] for place, operation in operations(described).items()}
     assert [name for name, count in Counter(map(str.lower, ids.values())).items() if count > 1] == []
     known = orjson.loads(KNOWN_IDS.read_bytes())
@@ -162,7 +162,7 @@ def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
 
 
 def test_every_body_has_a_type(described: Any) -> None:
-    """An object without known members is there only for a reason."""
+    """An object without known members requires a reason."""
     found = set()
     for name, schema in described["components"]["schemas"].items():
         found |= set(untyped(schema, name))
@@ -176,7 +176,7 @@ def test_every_body_has_a_type(described: Any) -> None:
 
 
 def untyped(schema: Any, place: str) -> Any:
-    """Yield the places where a schema says nothing of what is there."""
+    """Yield the places where a schema does not describe the value."""
     if "$ref" in schema:
         return
     for word in ("anyOf", "oneOf", "allOf"):
@@ -194,14 +194,14 @@ def untyped(schema: Any, place: str) -> Any:
         yield place
 
 
-def test_groups_have_names_for_people(described: Any) -> None:
-    """And a description; no operation is without a group."""
+def test_groups_have_names_and_descriptions(described: Any) -> None:
+    """Every operation has a group, and every group a name and a description."""
     assert all(tag["description"] and tag["name"][0].isupper() for tag in described["tags"])
     assert {tag for operation in operations(described).values() for tag in operation["tags"]} == {tag["name"] for tag in described["tags"]}
 
 
 def test_examples_are_as_described(described: Any) -> None:
-    """The examples of the most used operations have the shape of their schemas."""
+    """The examples of the most used operations match their schemas."""
     found = 0
     for operation in operations(described).values():
         for body in (operation.get("requestBody", {}), *operation["responses"].values()):

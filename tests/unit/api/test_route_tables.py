@@ -1,4 +1,4 @@
-"""The laws of a route table: what is refused before anything serves."""
+"""Properties of a route table, checked before the gateway serves."""
 
 from typing import Any
 
@@ -18,33 +18,33 @@ async def handler(_: Call) -> Response:
 
 @pytest.mark.parametrize("needs", [None, "dashboards:read", ()])
 def test_a_route_without_a_permission_is_refused(needs: Any) -> None:
-    """Nothing is public by having been forgotten."""
+    """A route cannot become public by omission."""
     with pytest.raises(DashwrightError, match="names no permission"):
         Route("GET", "/api/x", handler, needs)
 
 
 @pytest.mark.parametrize("path", ["api", "/a//b", "/{a:rest}/b", "/{}", "/{a:int}", "/{a}/{a}", "/a{b}", "/a/"])
 def test_an_unreadable_template_is_refused(path: str) -> None:
-    """A template is words, parameters and at most one remainder, which comes last."""
+    """A template consists of words, parameters and at most one remainder, which comes last."""
     with pytest.raises(DashwrightError, match="path template"):
         Route("GET", path, handler, PUBLIC)
 
 
 @pytest.mark.parametrize("scope", ["dashboards:uid:{id}", "{", "{}"])
 def test_a_scope_may_name_only_parameters_of_the_path(scope: str) -> None:
-    """A scope that cannot be filled in is found at start, not by the first caller."""
+    """An unresolvable scope is found at startup, not by the first caller."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
         Route("GET", "/api/dashboards/{uid}", handler, Permission("dashboards:read", scope))
 
 
 def test_an_unknown_method_is_refused() -> None:
-    """Methods are written as HTTP writes them."""
+    """Methods are written as in HTTP."""
     with pytest.raises(DashwrightError, match="is not one of"):
         Route("get", "/api/x", handler, PUBLIC)
 
 
 def test_two_routes_for_the_same_requests_are_refused() -> None:
-    """Whatever their parameters are called, two templates of one shape cannot both answer a method."""
+    """Two templates of one shape cannot serve the same method, whatever the names of their parameters."""
     with pytest.raises(DashwrightError, match="two routes"):
         Dispatcher([Route("GET", "/a/{x}", handler, PUBLIC), Route("GET", "/a/{y}", handler, SIGNED_IN)])
 
@@ -63,7 +63,7 @@ def test_two_routes_for_the_same_requests_are_refused() -> None:
     ],
 )
 def test_the_error_shape_follows_the_path(path: str, shape: ErrorShape) -> None:
-    """Kubernetes clients read a Status, all others the classic shape; a route may say otherwise."""
+    """Kubernetes clients receive a Status, others the classic format; a route may override that."""
     assert error_shape_of(path) is shape
     assert Route("GET", path, handler, PUBLIC).error_shape is shape
     assert Route("GET", path, handler, PUBLIC, shape=ErrorShape.STATUS).error_shape is ErrorShape.STATUS

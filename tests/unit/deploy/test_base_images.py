@@ -20,21 +20,21 @@ OLD, NEW = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
         ("    build: {context: .}", "    build: {context: .}"),
     ],
 )
-def test_an_image_is_pinned_beside_its_tag(line: str, pinned: str) -> None:
-    """An earlier digest is replaced; whatever is no image stays."""
+def test_an_image_is_pinned_after_its_tag(line: str, pinned: str) -> None:
+    """An earlier digest is replaced; other text is unchanged."""
     assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW) == f"a\n{pinned}\nb\n"
 
 
 def test_every_file_with_a_base_image_is_seen() -> None:
-    """The compose file and each Dockerfile name at least one."""
+    """The compose file and each Dockerfile refer to at least one image."""
     for file in images.files():
         asked: list[tuple[str, str]] = []
         images.pinned(file.read_text(encoding="utf-8"), lambda *image, asked=asked: (asked.append(image), NEW)[1])
         assert asked, file
 
 
-def test_nothing_is_changed_where_the_registry_cannot_be_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Half of the images pinned would be worse than none."""
+def test_nothing_is_changed_if_the_registry_is_unavailable(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """If one digest is unavailable, no image is pinned."""
 
     def refuse(repository: str, tag: str) -> str:
         raise images.NoDigest(f"no answer for {repository}:{tag}")

@@ -1,4 +1,4 @@
-"""The compose file follows from the documents and the code: what a setting or an account needs is not forgotten in it."""
+"""The compose file follows from the documents and the code, so that no setting or account is forgotten."""
 
 import re
 
@@ -9,7 +9,7 @@ from dashwright.common.settings import PREFIX, Settings
 
 
 def test_every_documented_setting_reaches_the_services_that_read_it() -> None:
-    """Each is passed, or given by the container itself. ``make docs`` writes them."""
+    """Each setting is passed, or set by the container itself. ``make docs`` writes them."""
     text = settings.COMPOSE.read_text(encoding="utf-8")
     assert text == settings.compose(text)
     services = yaml.safe_load(text)["services"]
@@ -23,7 +23,7 @@ def test_every_documented_setting_reaches_the_services_that_read_it() -> None:
 
 
 def test_the_example_names_every_variable_of_the_stack() -> None:
-    """With its default, as a comment."""
+    """Each variable is listed with its default in a comment."""
     example = settings.EXAMPLE.read_text(encoding="utf-8")
     assert example == settings.example()
     used = set(re.findall(r"\$\{([A-Z_]+):-", settings.COMPOSE.read_text(encoding="utf-8")))
@@ -32,12 +32,12 @@ def test_the_example_names_every_variable_of_the_stack() -> None:
 
 
 def test_the_definitions_follow_from_the_topology() -> None:
-    """``make docs`` writes them."""
+    """The file is the output of ``make docs``."""
     assert definitions.FILE.read_text(encoding="utf-8") == definitions.text()
 
 
 def test_every_password_of_the_definitions_is_put_in() -> None:
-    """By the script that starts the broker, from the environment that the compose file gives it."""
+    """The start script of the broker takes each password from the environment of the compose file."""
     start = (definitions.FILE.parent / "start").read_text(encoding="utf-8")
     broker = yaml.safe_load(settings.COMPOSE.read_text(encoding="utf-8"))["services"]["rabbitmq"]
     for name in set(re.findall(r"\$\{(RABBITMQ_[A-Z_]+)\}", definitions.text())):

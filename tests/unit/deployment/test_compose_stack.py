@@ -1,4 +1,4 @@
-"""What the compose file and the Dockerfiles promise, read as text: no Docker is needed."""
+"""Properties of the compose file and the Dockerfiles, checked in their text without Docker."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ WRITABLE_ROOT = {"postgres", "rabbitmq"}
 
 
 def _merged(node: Any) -> Any:
-    """``node`` with YAML's merge keys (``<<``) carried out, which the reader leaves as they stand."""
+    """Return ``node`` with YAML's merge keys (``<<``) resolved, which the parser does not do."""
     if isinstance(node, list):
         return [_merged(item) for item in node]
     if not isinstance(node, dict):
@@ -48,12 +48,12 @@ def _variables() -> Iterator[tuple[str, str]]:
 
 
 def test_the_stack_has_its_parts() -> None:
-    """The three services, what prepares their database, and the two servers that they use."""
+    """The stack consists of the three services, the preparation of their database, and the two servers."""
     assert set(SERVICES) == {"api", "jobs-worker", "expressions", "roles", "migrate", "postgres", "rabbitmq"}
 
 
 def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
-    """Nobody beyond the machine reaches a part of the stack, and of the parts only the gateway is reached."""
+    """Other machines reach no part of the stack, and this machine only the gateway."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert set(published) == {"api"}
     assert all(port.startswith("127.0.0.1:") for port in published["api"])
@@ -61,7 +61,7 @@ def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
 
 
 def test_the_servers_are_on_the_closed_network_only() -> None:
-    """Known development passwords are bearable only where nobody else can connect."""
+    """Known development passwords are acceptable only because no other machine can connect."""
     assert STACK["networks"]["inside"]["internal"] is True
     for name in ("postgres", "rabbitmq"):
         assert SERVICES[name]["networks"] == ["inside"]
@@ -69,7 +69,7 @@ def test_the_servers_are_on_the_closed_network_only() -> None:
 
 @each_service
 def test_every_image_is_pinned_or_built_here(name: str) -> None:
-    """An image from a registry has a tag that is no moving word; all others are built from this repository."""
+    """An image from a registry has a fixed tag; all others are built from this repository."""
     service = SERVICES[name]
     if "build" in service:
         assert (ROOT / service["build"]["dockerfile"]) in DOCKERFILES
@@ -79,8 +79,8 @@ def test_every_image_is_pinned_or_built_here(name: str) -> None:
 
 
 @each_service
-def test_every_service_tells_its_health_or_ends(name: str) -> None:
-    """A service has a check with a time-out; what has none runs once and is not started again."""
+def test_every_service_reports_its_health_or_ends(name: str) -> None:
+    """A service has a health check with a time-out; a container without one runs once and is not restarted."""
     service = SERVICES[name]
     if name in ("roles", "migrate"):
         assert service["restart"] == "no"
@@ -91,7 +91,7 @@ def test_every_service_tells_its_health_or_ends(name: str) -> None:
 
 @each_service
 def test_every_start_waits_for_what_it_needs(name: str) -> None:
-    """Order is by health or by completion, never by mere start; a service with an address of a server waits for that server."""
+    """Services wait for the health or completion of their dependencies, never for a mere start."""
     needs = SERVICES[name].get("depends_on", {})
     assert {need["condition"] for need in needs.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
@@ -103,7 +103,7 @@ def test_every_start_waits_for_what_it_needs(name: str) -> None:
 
 @each_service
 def test_every_container_is_fenced(name: str) -> None:
-    """No capabilities but those a server image begins with, no way to new privileges, a root file system that cannot be written."""
+    """No capabilities except those of a server image, no new privileges, and a read-only root file system."""
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -116,7 +116,7 @@ def test_every_container_is_fenced(name: str) -> None:
 
 @each_service
 def test_every_container_is_bounded(name: str) -> None:
-    """Memory, processes and logs have a limit."""
+    """Memory, processes and logs are limited."""
     service = SERVICES[name]
     assert {"memory", "pids"} <= set(service["deploy"]["resources"]["limits"])
     assert {"max-size", "max-file"} <= set(service["logging"]["options"])
@@ -124,20 +124,20 @@ def test_every_container_is_bounded(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
 def test_the_services_have_time_to_finish(name: str) -> None:
-    """Docker kills only after a service had its own time to finish or hand back what it does."""
+    """Docker kills a service only after its own shutdown time."""
     seconds = int(SERVICES[name]["stop_grace_period"].removesuffix("s"))
     assert seconds > Settings.model_fields["shutdown_seconds"].default
 
 
 def test_every_variable_is_a_setting() -> None:
-    """A misspelt variable would be ignored in silence."""
+    """A misspelt variable would be ignored silently."""
     variables = list(_variables())
     assert len(variables) > 10
     assert [(place, variable) for place, variable in variables if variable not in KNOWN] == []
 
 
 def test_no_credential_but_the_documented_defaults() -> None:
-    """Each password can be given from outside, and its default is a word everybody knows."""
+    """Each password can be set from outside, and its default is documented."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
     given = re.findall(r"(?:(?<!ALLOW_DEFAULT_)PASS(?:WORD)?: |://\w+:)(\S+?)(?:@|$)", text, re.MULTILINE)
     assert given
@@ -146,31 +146,31 @@ def test_no_credential_but_the_documented_defaults() -> None:
 
 
 @pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
-def test_who_opens_stored_secrets_has_their_key(name: str) -> None:
-    """Read-only, from the volume that ``migrate`` writes it to once."""
+def test_services_that_open_stored_secrets_have_the_key(name: str) -> None:
+    """The key is read-only, from the volume that ``migrate`` writes once."""
     assert SERVICES[name]["environment"]["DASHWRIGHT_SECRETS_DIR"] == "/secrets"
     assert "secrets:/secrets:ro" in SERVICES[name]["volumes"]
     assert SERVICES["migrate"]["volumes"] == ["secrets:/secrets"]
 
 
 @each_dockerfile
-def test_every_image_runs_as_nobody_in_particular(dockerfile: Path) -> None:
-    """The last user is 10001, by number, so that an orchestrator can see that it is not root."""
+def test_every_image_runs_as_an_unprivileged_user(dockerfile: Path) -> None:
+    """The last user is 10001, as a number, so that an orchestrator can see that it is not root."""
     users = [words[1] for words in _instructions(dockerfile) if words[0] == "USER"]
     assert users == ["10001:10001"]
 
 
 @each_dockerfile
 def test_every_image_is_built_in_two_stages_from_one_base(dockerfile: Path) -> None:
-    """What builds stays behind: of the first stage only the environment is taken."""
+    """Build tools are left behind: only the environment of the first stage is copied."""
     instructions = _instructions(dockerfile)
     assert [words[1] for words in instructions if words[0] == "FROM"] == ["python:3.13-slim"] * 2
     assert [words[1:] for words in instructions if "--from=build" in words] == [["--from=build", "/venv", "/venv"]]
 
 
 @each_dockerfile
-def test_dependencies_are_locked_and_installed_before_our_code(dockerfile: Path) -> None:
-    """Every package from outside has a hash, and a change of our code leaves the layer with them as it is."""
+def test_dependencies_are_locked_and_installed_before_the_code(dockerfile: Path) -> None:
+    """Every external package has a hash, and a change of the project's code keeps their layer."""
     lines = [" ".join(words) for words in _instructions(dockerfile)]
     locked = next(n for n, line in enumerate(lines) if f"--require-hashes --requirement requirements/{dockerfile.parent.name}.txt" in line)
     code = next(n for n, line in enumerate(lines) if line.startswith("COPY libs/"))
@@ -179,7 +179,7 @@ def test_dependencies_are_locked_and_installed_before_our_code(dockerfile: Path)
 
 
 def test_only_the_jobs_worker_has_git() -> None:
-    """A program that nobody calls is a program that nobody should have to patch."""
+    """Images contain no programs that their service does not run, because those would need patches, too."""
     with_packages = [path.parent.name for path in DOCKERFILES if "apt-get" in path.read_text(encoding="utf-8")]
     assert with_packages == ["jobs-worker"]
 

@@ -1,4 +1,4 @@
-"""``dashwright --help``: what there is."""
+"""``dashwright --help``: the list of commands."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.exhaustive
     [("serve", "whole system"), ("jobs", "the jobs of a server"), ("lint", "broken"), ("eval", "expressions"), ("migrate", "database")],
 )
 def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], command: str, words: str) -> None:
-    """Those whose modules are not imported for it, too."""
+    """Commands whose modules are not imported are listed with a text, too."""
     with pytest.raises(SystemExit):
         app(["--help"])
     [line] = [line for line in capsys.readouterr().out.splitlines() if line.strip("│ ").startswith(f"{command} ")]
@@ -26,14 +26,14 @@ def test_every_command_says_what_it_does(capsys: pytest.CaptureFixture[str], com
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["admin", "--help"]])
 def test_help_loads_no_service(arguments: list[str]) -> None:
-    """Neither a service nor a library of one: asking for help takes no longer than Python and the command line's own library."""
+    """Help imports no service and no library of one, so that it takes no longer than the command line itself."""
     loaded = _loaded(arguments)
     assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
     assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
 
 
 def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:
-    """Check that a run without a configuration takes little longer than ``--version``: it imports no pydantic, and no kind."""
+    """A run without a configuration takes little longer than ``--version``: it imports no pydantic and no kind."""
     (tmp_path / "dashboard.json").write_text('{"title": "Load", "panels": []}')
     (tmp_path / "dashboard.yaml").write_text("title: Load\npanels: []\n")
     loaded = _loaded(["lint", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""``dashwright eval``: a panel over recorded frames gives what the server would answer, as tables or JSON, and an exit status."""
+"""``dashwright eval``: evaluates a panel over recorded frames to tables or JSON, and an exit status."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ Write = Callable[[Any], str]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """Writes a document to a file of its own and answers the file's name."""
+    """Write a document to a file of its own and return the file's name."""
 
     def write(document: Any) -> str:
         path = tmp_path / f"{len(list(tmp_path.iterdir()))}.json"
@@ -47,7 +47,7 @@ def recording(**frames: list[Any]) -> dict[str, Any]:
 
 
 def panel(**more: Any) -> dict[str, Any]:
-    """As dashboards hold them: with properties of the panel, and with some of targets that are without effect."""
+    """Return a panel as dashboards contain it: with panel properties, and target properties without effect."""
     source = {"refId": "A", "datasource": PROMETHEUS, "expr": "up"}
     target = {
         "refId": "B",
@@ -63,8 +63,8 @@ def values_of(text: str, ref_id: str = "B") -> Any:
     return json.loads(text)["results"][ref_id]["frames"][0]["data"]["values"][-1]
 
 
-async def test_json_is_what_the_server_answers() -> None:
-    """Byte for byte."""
+async def test_json_equals_the_servers_response() -> None:
+    """The JSON equals the server's response byte for byte."""
     served = await respond(EXAMPLE.read_bytes())
     assert isinstance(served.body, bytes)
     program = Path(sys.executable).with_name("dashwright")
@@ -74,15 +74,15 @@ async def test_json_is_what_the_server_answers() -> None:
     assert said == served.body + b"\n"
 
 
-def test_recorded_frames_stand_for_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the data source; what was recorded of an expression is not used."""
+def test_recorded_frames_replace_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Any data source is replaced; recorded results of expressions are not used."""
     recorded = write(recording(A=[frame([1, 2])], B=[frame([9])]))
     assert evaluate(write(panel()), frames=Path(recorded), form="json") == 0
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
 def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the setting, as in the services."""
+    """Statements run if the setting enables them, as in the services."""
     statement = {"refId": "B", "type": "sql", "expression": "SELECT v * 2 AS v FROM A"}
     saved, recorded = write(panel(targets=[{"refId": "A", "datasource": PROMETHEUS}, statement])), Path(write(recording(A=[frame([1, 2])])))
     assert evaluate(saved, frames=recorded, form="json") == 1
@@ -92,14 +92,14 @@ def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.Ca
     assert values_of(capsys.readouterr().out) == [2, 4]
 
 
-def test_a_caret_stands_below_the_place_of_a_fault(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a validation shows it."""
+def test_a_caret_marks_the_place_of_a_fault(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """The caret is the same as in a validation."""
     assert evaluate(write({"queries": [{"refId": "A", "type": "math", "expression": "1 + (2"}]})) == 1
     assert "(at character 7)\n    1 + (2\n          ^\n" in capsys.readouterr().out
 
 
 def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """On its refId; the exit status is 1."""
+    """The error is on its refId, and the exit status is 1."""
     assert evaluate(write(panel()), form="json") == 1
     assert (
         "no frames are recorded for query A; give a response of /api/ds/query that contains them with --frames" in capsys.readouterr().out
@@ -112,7 +112,7 @@ def test_a_query_without_frames_is_an_error_that_says_how_to_give_them(write: Wr
 def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     write: Write, capsys: pytest.CaptureFixture[str], wrap: Callable[[Any], Any]
 ) -> None:
-    """Also within a row; where several ask for something, the choice is asked for, and told."""
+    """Panels in rows are found; if several match, the error lists them."""
     row = {"id": 1, "type": "row", "panels": [panel(id=8, title="Within")]}
     dashboard = write(wrap({"panels": [{"id": 5, "type": "text"}, panel(), row]}))
     recorded = Path(write(recording(A=[frame([3])])))
@@ -127,7 +127,7 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
 
 
 def test_a_saved_panel_means_its_own_data_source_and_its_dashboards_time(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """For queries that name none; graphite names its series by a label, and a resample spans the range."""
+    """Queries without a data source get the panel's, and the dashboard's time range."""
     resample = {"refId": "B", "type": "resample", "expression": "A", "window": "10s", "downsampler": "last", "upsampler": "pad"}
     saved = {"id": 1, "type": "t", "datasource": {"type": "graphite", "uid": "g"}, "targets": [{"refId": "A", "target": "x"}, resample]}
     recorded = Path(write(recording(A=[frame([3])])))
@@ -141,15 +141,15 @@ def test_a_saved_panel_means_its_own_data_source_and_its_dashboards_time(write: 
 
 
 def test_yaml_is_known_by_its_name(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Dashboards in git are often YAML."""
+    """Files with the extension of YAML are read as YAML, which is common for dashboards in git."""
     path = tmp_path / "dashboard.yaml"
     path.write_text(f"kind: Dashboard\nspec:\n  panels:\n    - {json.dumps(panel())}\n")
     assert evaluate(str(path), frames=Path(write(recording(A=[frame([1])]))), form="json") == 0
     assert values_of(capsys.readouterr().out) == [2]
 
 
-def test_strict_refuses_what_the_panel_door_refuses(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """With status 1 and the pointer of the fault."""
+def test_strict_refuses_what_the_panel_endpoint_refuses(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """The exit status is 1, and the message has the pointer of the fault."""
     assert evaluate(write(panel()), frames=Path(write(recording(A=[frame([1])]))), strict=True) == 1
     assert "dashwright eval: query B: /targets/1/intervalMs" in capsys.readouterr().err
 
@@ -164,13 +164,13 @@ def test_strict_refuses_what_the_panel_door_refuses(write: Write, capsys: pytest
     ],
 )
 def test_a_file_without_a_panel_says_what_belongs_there(write: Write, capsys: pytest.CaptureFixture[str], document: Any, told: str) -> None:
-    """With status 2: nothing was evaluated."""
+    """The exit status is 2: nothing was evaluated."""
     assert evaluate(write(document)) == 2
     assert told in capsys.readouterr().err
 
 
 def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Missing, no text, no JSON; and frames that are none."""
+    """Missing files, files without text or JSON, and invalid frames are named."""
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     (tmp_path / "broken.json").write_text("{")
     for name, told in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
@@ -182,7 +182,7 @@ def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest
 
 
 def test_tables_show_numbers_series_nothing_and_warnings(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Null and NaN by name, times with as many digits as they need, series on the same times side by side, brackets as they are."""
+    """Null and NaN are named, times have the digits they need, and series with equal times share a table."""
     lonely = frame([1], [1500], host="c")
     both = [frame([1, None], host="a"), frame([0.5, 2], host="[b]")]
     targets = [
@@ -210,7 +210,7 @@ def test_tables_show_numbers_series_nothing_and_warnings(write: Write, capsys: p
 
 
 def test_long_tables_are_cut_and_say_so(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Twenty rows, eight series side by side."""
+    """Tables have at most twenty rows and eight series."""
     recorded = recording(A=[frame(list(range(30)), host=str(host)) for host in range(9)])
     assert evaluate(write({"type": "t", "targets": [{"refId": "A", "datasource": PROMETHEUS}]}), frames=Path(write(recorded))) == 0
     out = capsys.readouterr().out
@@ -219,7 +219,7 @@ def test_long_tables_are_cut_and_say_so(write: Write, capsys: pytest.CaptureFixt
 
 
 def test_the_example_of_the_reference_gives_what_it_shows(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command and its output, word for word."""
+    """The command of the page prints the output of the page, word for word."""
     page = (ROOT / "docs/reference/command-line.md").read_text()
     [command] = [line for line in page.splitlines() if line.startswith(".venv/bin/dashwright eval ")]
     monkeypatch.chdir(ROOT)

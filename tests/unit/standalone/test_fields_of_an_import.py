@@ -1,4 +1,4 @@
-"""Values of rows, as SQLite and PostgreSQL give them."""
+"""Values of rows, as SQLite and PostgreSQL return them."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -30,8 +30,8 @@ NOON = datetime(2024, 3, 1, 12, tzinfo=UTC)
     ],
     ids=str,
 )
-def test_a_time_is_in_utc_however_it_is_kept(value: Any, expected: datetime | None) -> None:
-    """What is none, or cannot be read, is none."""
+def test_a_time_is_in_utc_however_it_is_stored(value: Any, expected: datetime | None) -> None:
+    """Times are in UTC; an unreadable value becomes None."""
     assert fields.moment({"at": value}, "at") == expected
 
 
@@ -53,8 +53,8 @@ def test_a_time_is_in_utc_however_it_is_kept(value: Any, expected: datetime | No
     ],
     ids=lambda value: repr(value)[:20],
 )
-def test_numbers_switches_and_texts_are_read_from_whatever_stands_there(value: Any, number: int, is_set: bool, text: str) -> None:
-    """A missing column is as one without a value."""
+def test_numbers_switches_and_texts_are_read_from_any_value(value: Any, number: int, is_set: bool, text: str) -> None:
+    """A missing column is read like one without a value."""
     row = {"x": value}
     assert (fields.whole(row, "x"), fields.flag(row, "x"), fields.text(row, "x")) == (number, is_set, text)
     assert (fields.whole({}, "x"), fields.flag({}, "x"), fields.text({}, "x")) == (0, False, "")

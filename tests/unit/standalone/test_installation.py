@@ -11,7 +11,7 @@ STANDALONE = Path(__file__).parents[3] / "services" / "standalone"
 
 
 def test_each_own_dependency_is_a_folder_of_this_checkout() -> None:
-    """No registry has our distributions: their requirements name folders that hold the distribution of that name."""
+    """The project's own distributions are required by folder, because no registry has them."""
     metadata = ProjectMetadata(str(STANDALONE), PluginManager())
     own = [requirement.partition(" @ ") for requirement in metadata.core.dependencies if requirement.startswith("dashwright-")]
     found = {

@@ -1,4 +1,4 @@
-"""``dashwright lint``: what the rules find in files of this machine, as text or JSON, and an exit status."""
+"""``dashwright lint``: prints the findings of the rules in local files as text or JSON, with an exit status."""
 
 import json
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Write = Callable[[str, Any], str]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Writes into a directory that is the current one."""
+    """Write files into a directory that is the current one."""
     monkeypatch.chdir(tmp_path)
 
     def write(name: str, document: Any) -> str:
@@ -37,8 +37,8 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     return write
 
 
-def test_a_directory_is_linted_with_what_lies_below(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Not what is hidden, nor what holds something else."""
+def test_a_directory_is_linted_recursively(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """Hidden files and files without a dashboard are skipped."""
     write("d/a.json", BAD)
     write("d/deep/b.yaml", "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nspec: {title: B}\n")
     write("d/deep/sent.json", {"dashboard": PLAIN})
@@ -111,8 +111,8 @@ def test_what_cannot_be_read_is_another_status(
     assert reason in capsys.readouterr().err
 
 
-def test_a_misspelt_key_is_told_of_the_configuration(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """As a warning about that file, which is counted as no dashboard."""
+def test_a_misspelt_key_of_the_configuration_is_reported(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    """The warning concerns the configuration file, which is not counted as a dashboard."""
     name = write("a.json", GOOD)
     write(".dashboard-lint", f"warnigs:\n  {RULE}:\n")
     assert check([name]) == 0
@@ -133,7 +133,7 @@ def test_it_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Errors first, then what is found most often; each with the number of files."""
+    """Errors come first, then the most frequent findings, each with the number of files."""
     write("d/bad.json", BAD)
     write("d/a.json", PLAIN)
     write("d/b.json", PLAIN)
@@ -144,7 +144,7 @@ def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[st
 
 
 def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """By its name; one that is none is refused, and the others are named."""
+    """Only the named rule is checked; an unknown rule is refused with the names of the others."""
     name = write("bad.json", BAD)
     assert check([name], rule=["uneditable-dashboard"]) == 0
     assert check([name], rule=["uneditable-dashboard", RULE]) == 1
@@ -154,7 +154,7 @@ def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_annotations_name_file_line_and_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Characters with a meaning in a workflow command are escaped."""
+    """Special characters of workflow commands are escaped."""
     name = write("odd, 100%: (a).json", json.dumps(BAD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
     assert check([name], format="github") == 1
     (line,) = capsys.readouterr().out.splitlines()
@@ -162,7 +162,7 @@ def test_annotations_name_file_line_and_rule(write: Write, capsys: pytest.Captur
 
 
 def test_sarif_names_rule_level_and_place(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """In version 2.1.0, with a line and the JSON pointer; YAML has lines, too."""
+    """The output is SARIF 2.1.0 with line and JSON pointer, also for YAML."""
     write("d/a b.json", json.dumps(BAD, indent=2))
     write("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")
     assert check(["d"], format="sarif") == 1
@@ -177,6 +177,6 @@ def test_sarif_names_rule_level_and_place(write: Write, capsys: pytest.CaptureFi
     assert plain["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
-def test_our_own_examples_pass() -> None:
-    """They are no model of every convention, and nothing in them is broken."""
+def test_the_examples_pass() -> None:
+    """The project's examples do not follow every convention, but contain no error."""
     assert check([str(Path(__file__).parents[3] / "examples")]) == 0

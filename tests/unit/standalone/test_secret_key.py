@@ -1,4 +1,4 @@
-"""The key for stored secrets that ``dashwright serve`` makes for itself."""
+"""The key for stored secrets that ``dashwright serve`` creates."""
 
 import stat
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +10,8 @@ from dashwright.common.errors import Unavailable
 from dashwright.standalone import secret_key
 
 
-def test_it_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
-    """Long and random, readable by nobody else, the same at each start; nothing else is left in the folder."""
+def test_the_key_is_created_once_for_its_owner_only(tmp_path: Path) -> None:
+    """The key is long and random, readable by its owner only, and the same at each start."""
     folder = tmp_path / "data"
     key = secret_key.keep(folder)
     assert secret_key.keep(folder) == key
@@ -22,15 +22,15 @@ def test_it_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_many_who_start_at_once_get_the_same(tmp_path: Path) -> None:
-    """Over one database and folder they have to read each other's secrets."""
+def test_concurrent_starts_get_the_same_key(tmp_path: Path) -> None:
+    """Concurrent starts get the same key, because they have to read each other's secrets."""
     with ThreadPoolExecutor(8) as pool:
         assert len(set(pool.map(secret_key.keep, [tmp_path] * 8))) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe"])
 def test_a_broken_one_is_not_replaced(tmp_path: Path, content: bytes) -> None:
-    """What was sealed under it would be lost: the refusal names the file and the setting."""
+    """Replacing it would lose all sealed secrets; the error names the file and the setting."""
     file = tmp_path / secret_key.FILE
     file.write_bytes(content)
     with pytest.raises(Unavailable, match=f"{file}.*DASHWRIGHT_SECRET_KEY"):
@@ -38,8 +38,8 @@ def test_a_broken_one_is_not_replaced(tmp_path: Path, content: bytes) -> None:
     assert file.read_bytes() == content
 
 
-def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
-    """In one sentence with the reason."""
+def test_an_impossible_folder_is_reported(tmp_path: Path) -> None:
+    """The error is one sentence with the reason."""
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable, match="can be neither read nor created"):
         secret_key.keep(tmp_path / "file")
