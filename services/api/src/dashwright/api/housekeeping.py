@@ -77,6 +77,7 @@ class Cleaner:
                 pass
 
     async def _drop_tokens(self, before: int) -> int:
+        # Claimed for each transaction: if this gateway stops between two, another one continues.
         async with self._database.transaction() as connection:
             if not await key_store.claim_upkeep(connection):
                 return 0

@@ -123,6 +123,7 @@ class Jobs:
         for spec in specs:
             if spec.export is not None and spec.action is Action.EXPORT:
                 await self._demand_export(caller, namespace, repositories[spec.repository], spec.export)
+        # Last of the checks, since it may wait for the worker.
         await self._probe.require_healthy(namespace, [repository.stored for repository in repositories.values()])
         wanted = [_with_metadata(job, metadata) for job in self._wanted(namespace, specs, repositories)]
         submitted = await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
@@ -213,6 +214,7 @@ class Jobs:
                 submitted = await self._record(connection, actor, namespace, kind, wanted, once)
         except _AcceptedConcurrently:
             assert once is not None
+            # The other delivery has committed: recording this one waited for its transaction.
             return await self.accepted_before(actor, namespace, once) or []
         if dry_run:
             return submitted.jobs
@@ -274,6 +276,7 @@ class Jobs:
         which rolls everything back. Raises NotFound.
         """
         async with self._database.connection() as connection, trial(connection, dry_run=dry_run):
+            # Cancelling also writes the status of the repository; objects are always locked before jobs, against deadlocks.
             await resources.lock(connection)
             job, wakeups = await self._cancel(connection, actor, kind, namespace, name)
             check(job)

@@ -180,12 +180,14 @@ class Gateway:
                 )
         for admin in admins:
             await self._check_exposed(admin)
+        # Both listen before the first request: until then nothing is cached.
         await self.authentication.start()
         await self._feed.start()
         for chore in self._chores:
             chore.start()
         await self._rpc.start()
         self._relay.start()
+        # Submissions need RPC for probes and the relay for wake-ups.
         await self._queue_submissions.start()
         with listening_at("HTTP", settings.http_host, settings.http_port):
             port = await self._server.start(settings.http_host, settings.http_port, self._tls)

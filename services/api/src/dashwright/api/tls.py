@@ -22,6 +22,7 @@ PAIR, CERTIFICATE = "pair.pem", "certificate.pem"
 """In ``DATA_DIR/tls``: key and certificate for the gateway alone, and the certificate for clients to trust."""
 
 _LIFE = timedelta(days=825)
+"""Life of a certificate; some clients reject a longer one."""
 _RENEWED_BEFORE = timedelta(days=30)
 _ALL_INTERFACES = ("0.0.0.0", "::")  # noqa: S104
 
@@ -98,6 +99,7 @@ def _created(names: list[str], now: datetime) -> tuple[bytes, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key()
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Dashwright")])
+    # Valid from an hour ago, since clocks of clients may be late.
     certificate = (
         x509.CertificateBuilder(name, name, public, x509.random_serial_number(), now - timedelta(hours=1), now + _LIFE)
         .add_extension(x509.SubjectAlternativeName(_alternatives(names)), critical=False)

@@ -105,6 +105,7 @@ class Permissions:
                 found = (await access.rules(connection, namespace, [listed])).get(listed)
                 yield connection, guarded, None if found is None else [each.rule for each in found]
         finally:
+            # Also after a failure: the commit may have happened although its confirmation was lost.
             self._policy.forget(namespace)
 
 

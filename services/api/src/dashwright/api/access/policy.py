@@ -35,7 +35,7 @@ class AccessPolicy:
         view = cached.views.get(key)
         if view is None:
             if len(cached.views) >= _MOST_VIEWS:
-                cached.views.clear()
+                cached.views.clear()  # Views are cheap to make again, so no order of use is kept.
             view = cached.views[key] = View(identity, cached.tree)
         return view
 

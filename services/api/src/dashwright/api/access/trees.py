@@ -46,6 +46,7 @@ class Trees:
         if cached is not None:
             self._cached.move_to_end(namespace)
             return cached
+        # The epoch is part of the key: a request after an invalidation must not share a load that began before it.
         return await self._loads.once((namespace, self.epoch), lambda: self._load_cached(namespace))
 
     def forget(self, namespace: str | None) -> None:

@@ -35,6 +35,7 @@ class Members:
         QuotaReached.
         """
         _check_role(caller, role)
+        # Found first, since the transaction invalidates the identities of this user.
         async with self._database.connection() as connection:
             if await orgs.get(connection, org_id) is None:
                 raise not_found()
@@ -47,6 +48,7 @@ class Members:
             if await members.role(connection, org_id, person.id) is not None:
                 raise taken
             await quotas.reserve(connection, self._rules, *claims)
+            # Organization and user are locked until the commit, since either may be removed concurrently.
             if not await orgs.hold(connection, org_id):
                 raise not_found()
             if not await persons.hold(connection, person.id):

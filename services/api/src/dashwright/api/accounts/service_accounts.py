@@ -192,6 +192,7 @@ class ServiceAccounts:
                 details = {"keys": sorted(given), "failed": sorted(failed)}
                 await audit.record(connection, actor, MIGRATE, f"org:{actor.org_id}", org_id=actor.org_id, details=details)
         finally:
+            # Also after a failure: the commit may have happened although its confirmation was lost.
             for subject in forgotten:
                 self._identities.forget(subject)
         log.info("keys_migrated", total=len(found), failed=len(failed))

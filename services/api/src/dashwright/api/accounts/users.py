@@ -85,8 +85,10 @@ class Users:
             )
             await quotas.reserve(connection, self._rules, *claims)
             await persons.lock_logins(connection)
+            # Checked again under the lock: another transaction may have taken the login or e-mail since.
             if await persons.is_taken(connection, wanted.login, wanted.email):
                 raise taken
+            # Locked until the commit, since the organization may be removed concurrently.
             if not await orgs.hold(connection, wanted.org_id):
                 raise _no_organization()
             user_id, uid = await persons.insert(

@@ -114,6 +114,7 @@ class BearerAuthenticator:
             key = await self._keys.by_name(material.org_id, material.name)
         else:
             key = await self._keys.by_hash(stored)
+        # Legacy keys are found by name, so only this comparison, in constant time, verifies their secret.
         return key if key is not None and hmac.compare_digest(key.stored.encode(), stored.encode()) else None
 
     def _admit(self, key: Key, org_id: int | None) -> Identity:

@@ -116,6 +116,7 @@ class IdentityCache:
 
     def suspend(self) -> None:
         """Stop caching: notifications do not arrive any more."""
+        # Entries are kept for ``last_known``. Lookups in progress may miss an invalidation from now on, so they are not cached.
         self.is_listening = False
         self.epoch += 1
 

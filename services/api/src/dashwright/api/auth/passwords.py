@@ -57,6 +57,7 @@ def _dummy_hash() -> str:
 def _verify(stored: str | None, salt: str | None, password: str, dummy_hash: str) -> bool:
     imported = stored if stored is not None and salt is not None and key_material.is_stored(stored) else None
     own = stored if stored is not None and stored.startswith("$argon2") else None
+    # Both hashes are computed before one is chosen: the time must not depend on the kind of the stored hash.
     computed = key_material.stored(password, salt or "no salt")
     fits = _fits_argon2(own or dummy_hash, password)
     return hmac.compare_digest(computed, imported) if imported is not None else fits and own is not None

@@ -77,6 +77,7 @@ class Schemes:
         try:
             identity = await look()
         except Unauthorized:
+            # Otherwise an outage could accept this caller again from the cache.
             self._identities.drop(digest)
             raise
         except Unavailable:

@@ -59,11 +59,12 @@ class PanelValidationClient:
         headers = QueryContext(QueryEndpoint.VALIDATION, org_id=org_id).headers()
         try:
             async with self._limiter.slot(org_id):
-                await self._broker.check()
+                await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
                 response = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_PATIENCE, headers=headers)
                 faults: list[dict[str, str]] = orjson.loads(await response.read()).get("faults", [])
                 return faults
         except TooManyRequests as error:
+            # A full limiter does not mean that the service is unavailable, so the next panel is tried.
             log.info("panel_not_validated", error=error.message)
         except (Unavailable, DeadlineExceeded) as error:
             self._silent_until = loop.time() + _SILENT_SECONDS

@@ -55,6 +55,7 @@ class RepositoryClient:
         Raises what the worker raises, DeadlineExceeded and Unavailable.
         """
         left = deadline - asyncio.get_running_loop().time()
+        # A deadline that has passed becomes DeadlineExceeded, too.
         response = await self._rpc.call(self._queue, request.to_json(), timeout=max(left, 0.001))
         return await response.read()
 
@@ -65,6 +66,7 @@ class RepositoryClient:
         """
         try:
             async with asyncio.timeout_at(deadline):
+                # The key is unique, so nothing is shared: single flight keeps the change running if the caller is cancelled.
                 done: Done = await self._under_way.once(object(), work)
         except TimeoutError as error:
             text = f"The change took longer than {SECONDS:g} seconds; check if it was made before you request it again"

@@ -57,7 +57,7 @@ class RepositoryHealthClient:
     async def _probe(self, namespace: str, name: str) -> HealthStatus | None:
         request = ProbeRequest(namespace=namespace, name=name)
         try:
-            await self._broker.check()
+            await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
             response = await self._rpc.call(self._queue, request.to_json(), timeout=self._patience)
             return HealthStatus.model_validate_json(await response.read())
         except (Unavailable, DeadlineExceeded) as error:
