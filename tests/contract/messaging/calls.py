@@ -1,4 +1,4 @@
-"""Callers and workers for the tests of calls, and pieces that tell how far they were made and whether they were closed."""
+"""Callers and workers for the tests of calls, and pieces that record how far they were produced and whether they were closed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -14,7 +14,7 @@ from dashwright.common.messaging.signing import Signer
 
 
 async def pause(seconds: float) -> None:
-    """What a slow reader does between two pieces; virtual time in memory."""
+    """Delay of a slow reader between two pieces; virtual time in memory."""
     over = asyncio.Event()
     asyncio.get_running_loop().call_later(seconds, over.set)
     await over.wait()
@@ -52,7 +52,7 @@ class Pieces:
 
 
 class Stuck:
-    """A handler that never answers by itself."""
+    """A handler that never replies."""
 
     def __init__(self) -> None:
         self.begun: asyncio.Queue[Request] = asyncio.Queue()

@@ -27,7 +27,7 @@ def no_errors_behind_the_scenes(caplog: pytest.LogCaptureFixture) -> Iterator[No
 
 @pytest.fixture
 def wiring() -> Topology:
-    """Short rungs: RabbitMQ's time is real."""
+    """Short retry delays: RabbitMQ's time is real."""
     return topology("test", delays=(0.1, 0.2))
 
 

@@ -1,4 +1,4 @@
-"""What the tests of messaging handle deliveries with, and the time they go by."""
+"""Handlers for the tests of messaging, and their clock."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ class LoopClock(Clock):
 
 
 class Received:
-    """A handler that keeps what it gets, and answers as it is told."""
+    """A handler that records deliveries and returns a given result."""
 
     def __init__(self, result: Callable[[Delivery], DeliveryResult] = lambda _: Ack()) -> None:
         self._result = result

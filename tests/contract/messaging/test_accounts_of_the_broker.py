@@ -39,7 +39,7 @@ async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts:
 
 
 async def test_services_work_with_the_accounts_of_the_stack(address: Address) -> None:
-    """Without the right to declare anything: they consume, call, answer, wake, put off and bury."""
+    """Without the right to declare anything, services consume, call, reply, wake, postpone and dead-letter."""
     api, worker = AmqpBroker(address(accounts.API)), AmqpBroker(address(accounts.EXPRESSIONS))
     jobs = AmqpBroker(address(accounts.JOBS_WORKER))
     for broker in (api, worker, jobs):

@@ -22,7 +22,7 @@ from dashwright.common.observability import tracing
     "error", [Invalid("Bad", message_id="x.bad", causes=[Cause("a", "b", "c")]), TooManyRequests("Later", retry_after=2.5)]
 )
 async def test_an_error_keeps_its_class(calls: Calls, error: DashwrightError) -> None:
-    """What the handler raises is raised at the caller, with everything it carries."""
+    """An error of the handler is raised at the caller, with everything it carries."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
@@ -75,7 +75,7 @@ async def test_a_missing_queue_is_told_at_once(calls: Calls) -> None:
 
 
 async def test_another_worker_answers_when_the_first_stops(calls: Calls) -> None:
-    """A request whose worker went away is answered by the next one; the caller does not notice."""
+    """A request whose worker went away is handled by the next one; the caller does not notice."""
     client, handler = await calls.client(), Stuck()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"again", timeout=20))
@@ -86,7 +86,7 @@ async def test_another_worker_answers_when_the_first_stops(calls: Calls) -> None
 
 
 async def test_a_request_that_stops_workers_stops_two_at_most(calls: Calls) -> None:
-    """It does not circulate: the third worker never sees it and the caller is told at once."""
+    """The request does not circulate: the third worker never gets it, and the caller gets an error immediately."""
     client = await calls.client()
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
     for _ in range(2):
@@ -102,7 +102,7 @@ async def test_a_request_that_stops_workers_stops_two_at_most(calls: Calls) -> N
 
 
 async def test_a_worker_lost_in_the_middle_is_told(calls: Calls) -> None:
-    """Half an answer is never mended with half of another one."""
+    """Half of a response is never completed with half of another one."""
     client, pieces = await calls.client(), Pieces()
 
     async def handler(_: Request) -> Reply:
@@ -120,7 +120,7 @@ async def test_a_worker_lost_in_the_middle_is_told(calls: Calls) -> None:
 
 
 async def test_stopping_lets_answers_finish(calls: Calls) -> None:
-    """Within the drain, an answer that is being read is sent to its end."""
+    """Within the drain, a response that is being read is sent to its end."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:
@@ -134,7 +134,7 @@ async def test_stopping_lets_answers_finish(calls: Calls) -> None:
 
 
 async def test_a_closed_client_fails_its_calls(calls: Calls) -> None:
-    """Closing waits for nobody: calls in flight fail as retryable, later ones at once."""
+    """Closing does not wait: calls in flight fail as retryable, later ones immediately."""
     client = await calls.client()
     handler = Stuck()
     await calls.server(handler)

@@ -1,4 +1,4 @@
-"""Calls to workers: answered once, by the deadline, at the reader's pace, or failed with an error that says why."""
+"""Calls to workers: one response, by the deadline, at the reader's pace, or an error that says why."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ async def test_a_small_answer_costs_one_message(calls: Calls, monkeypatch: pytes
 
 @pytest.mark.parametrize(("size", "chunk"), [(1, 1), (10, 3), (9, 3), (8, 9), (100_000, 777), (5 * 2**20 + 1, 2**20)])
 async def test_a_large_answer_is_the_same_bytes(calls: Calls, size: int, chunk: int) -> None:
-    """Whatever the size of the pieces, none is lost, doubled or out of order."""
+    """Whatever the size of the pieces, each arrives once and in order."""
     body = bytes(number % 251 for number in range(size))
     client = await calls.client()
 
@@ -157,7 +157,7 @@ async def test_a_cancelled_caller_cancels_the_handler(calls: Calls, after: float
 
 
 async def test_the_deadline_ends_both_sides(calls: Calls) -> None:
-    """The caller is told, the handler is cancelled, and the next call is answered."""
+    """The caller gets an error, the handler is cancelled, and the next call succeeds."""
     client, handler = await calls.client(), Stuck()
     server = await calls.server(handler)
     with pytest.raises(DeadlineExceeded, match=r"0\.2 s"):
@@ -169,7 +169,7 @@ async def test_the_deadline_ends_both_sides(calls: Calls) -> None:
 
 
 async def test_a_request_past_its_deadline_is_not_begun(calls: Calls) -> None:
-    """When a worker is free only after the deadline, it does not work for nobody."""
+    """A worker that is free only after the deadline does not run the request."""
     client, handler = await calls.client(), Stuck()
     with pytest.raises(DeadlineExceeded):
         await client.call(calls.broker.topology.query, b"", timeout=0.05)
@@ -212,7 +212,7 @@ async def test_a_silent_reader_is_given_up(calls: Calls) -> None:
 
 
 async def test_a_silent_worker_is_given_up(calls: Calls) -> None:
-    """A reader in the middle of an answer waits for the next piece no longer than its time-out."""
+    """A reader in the middle of a response waits for the next piece no longer than its time-out."""
     client = await calls.client()
 
     async def two_and_no_more() -> AsyncIterator[bytes]:
@@ -230,7 +230,7 @@ async def test_a_silent_worker_is_given_up(calls: Calls) -> None:
 
 
 async def test_a_slow_reader_gets_everything(calls: Calls) -> None:
-    """Reading may take longer than the time-out, as long as it goes on."""
+    """Reading may take longer than the time-out, as long as pieces arrive."""
     client, pieces = await calls.client(), Pieces(12)
 
     async def handler(_: Request) -> Reply:
@@ -247,7 +247,7 @@ async def test_a_slow_reader_gets_everything(calls: Calls) -> None:
 
 
 async def test_a_reader_without_an_end_is_given_up(calls: Calls) -> None:
-    """Taking a piece now and then keeps an answer open for so many time-outs and no longer: it holds one of the worker's places."""
+    """A reader that rarely reads keeps a response open for a bounded number of time-outs, since it occupies a slot of the worker."""
     client, pieces = await calls.client(), Pieces()
 
     async def handler(_: Request) -> Reply:
@@ -269,7 +269,7 @@ async def test_a_reader_without_an_end_is_given_up(calls: Calls) -> None:
 
 
 async def test_calls_do_not_mix(calls: Calls) -> None:
-    """Many at once, whole and in pieces, from two callers to two workers: each gets its own answer."""
+    """Many concurrent calls, whole and in pieces, from two callers to two workers: each gets its own response."""
     one, two = await calls.client(), await calls.client()
     for _ in range(2):
         await calls.server(echo, chunk=100, window=2, prefetch=10)

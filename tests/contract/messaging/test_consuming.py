@@ -33,8 +33,8 @@ async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
     assert (await second.next()).routing_key == "work.export"
 
 
-async def test_a_retry_comes_back_after_its_rung(broker: Broker) -> None:
-    """The same message under the same key, not before the rung's time, with the attempts counted; nothing is kept in the dead letters."""
+async def test_a_retry_comes_back_after_its_delay(broker: Broker) -> None:
+    """The same message arrives under the same key, after the retry delay, with the attempts counted, and is not in the dead letters."""
     loop = asyncio.get_running_loop()
     handler = Received(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
@@ -48,7 +48,7 @@ async def test_a_retry_comes_back_after_its_rung(broker: Broker) -> None:
     assert loop.time() - begun >= 3 * 0.2
 
 
-async def test_a_retry_further_off_than_the_ladder_takes_the_last_rung(broker: Broker) -> None:
+async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) -> None:
     """A handler may ask for any time and gets the nearest that there is."""
     handler = Received(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
@@ -71,8 +71,8 @@ async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
     assert letter.message.headers[ORIGIN_EXCHANGE] == broker.topology.jobs
 
 
-async def test_an_exception_is_a_retry_and_dead_at_the_ladders_end(broker: Broker) -> None:
-    """Each failure waits one rung longer; after the last rung the message is dead with the exception as its reason."""
+async def test_an_exception_is_a_retry_and_dead_after_the_last_delay(broker: Broker) -> None:
+    """Each failure waits one delay longer; after the last delay the message is dead with the exception as its reason."""
 
     class Failing(Received):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
@@ -90,7 +90,7 @@ async def test_an_exception_is_a_retry_and_dead_at_the_ladders_end(broker: Broke
     assert loop.time() - begun >= 0.1 + 0.2
 
 
-async def test_only_failures_count_against_the_ladder(broker: Broker) -> None:
+async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
     """A message that waited for its turn often is not dead at its first failure."""
 
     class Patient(Received):
@@ -108,8 +108,8 @@ async def test_only_failures_count_against_the_ladder(broker: Broker) -> None:
     assert [(await handler.next()).attempt for _ in range(5)] == [1, 2, 3, 4, 5]
 
 
-async def test_a_message_from_beside_the_ladder_is_dead_instead_of_retried(broker: Broker) -> None:
-    """The ladder leads back to the jobs exchange; what did not come by it would be lost there."""
+async def test_a_message_from_another_exchange_is_dead_instead_of_retried(broker: Broker) -> None:
+    """Retries lead back to the jobs exchange; a message from elsewhere would be lost there."""
     dead = Received()
     await broker.consume(broker.topology.query, Received(lambda _: Retry(0.1, "busy")), prefetch=1)
     await broker.consume(broker.topology.dead, dead, prefetch=1)
@@ -118,7 +118,7 @@ async def test_a_message_from_beside_the_ladder_is_dead_instead_of_retried(broke
 
 
 async def test_no_more_than_prefetch_at_once(broker: Broker) -> None:
-    """A consumer holds what it can work on; the rest stays in the queue for others."""
+    """A consumer holds as many messages as it can handle; the others remain in the queue."""
     handler, other = Holding(), Received()
     await broker.consume(broker.topology.work, handler, prefetch=2)
     await publish(broker, "work.1", "work.2", "work.3")
@@ -167,7 +167,7 @@ async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
 
 
 async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
-    """One that stops its consumer each time does not circulate for ever: the dead letters have it with the reason."""
+    """A message that stops its consumer each time does not circulate: it becomes a dead letter with the reason."""
     limited = replace(wiring, queues=tuple(replace(queue, delivery_limit=2 if queue.delivery_limit else None) for queue in wiring.queues))
     broker, dead = connect(limited), Received()
     await broker.start()

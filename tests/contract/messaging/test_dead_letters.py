@@ -1,4 +1,4 @@
-"""Dead letters: kept where somebody looks for them, without secrets, and never at the price of a consumer's slot."""
+"""Dead letters: kept for operators, without secrets, and never at the price of a consumer's slot."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ LARGE, LIMIT = 3000, 1000
 
 
 async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> None:
-    """Wake-ups are read by who ends their jobs; submissions and requests stay for whoever looks for them."""
+    """Dead wake-ups are consumed by the process that ends their jobs; submissions and requests are kept for operators."""
     wiring = broker.topology
     work, others = Received(), Received()
     for queue in (wiring.work, wiring.evaluate, wiring.submit, wiring.query):
@@ -30,7 +30,7 @@ async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> No
 
 
 async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
-    """A password lies no longer than its message is on its way: a retry needs it, a dead letter does not."""
+    """A password is kept only while its message is being delivered: a retry needs it, a dead letter does not."""
     wiring = broker.topology
     handler, dead = Received(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else DeadLetter("no")), Received()
     await broker.consume(wiring.submit, handler, prefetch=1)
@@ -45,7 +45,7 @@ async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
 async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:
-    """A stranger may send more than may be published again: its consumer goes on, and the letter says what is missing."""
+    """A client may send more than may be published again: its consumer continues, and the letter says what is missing."""
     wiring = broker.topology
     await broker.publish(wiring.jobs, "work.large", Message(body=b"x" * LARGE))
     await broker.publish(wiring.jobs, "work.next", Message(body=b"{}"))
@@ -61,7 +61,7 @@ async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
 
 
 async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever goes wrong with a result, the message is rejected and the next one handled."""
+    """On any failure with a result, the message is rejected and the next one handled."""
 
     def fail(*_: object, **__: object) -> None:
         raise Conflict("something unforeseen")
@@ -82,7 +82,7 @@ async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, mon
 
 
 async def test_a_dead_letter_does_not_die_again(broker: Broker) -> None:
-    """Who reads them and fails would get the same letter for ever."""
+    """A consumer of dead letters that fails does not get the same letter again and again."""
     wiring = broker.topology
     read: asyncio.Queue[str] = asyncio.Queue()
 

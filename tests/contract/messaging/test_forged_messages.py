@@ -77,7 +77,7 @@ async def test_a_worker_carries_out_what_a_service_signed_and_nothing_else(calls
 
 
 async def test_a_copy_of_a_request_is_not_carried_out_again(calls: Calls, clock: Clock) -> None:
-    """The broker writes the address for the answer, so a copy may have another one."""
+    """The broker writes the reply address, so a copy may have another one."""
     worker, queue = Worker(), calls.broker.topology.query
     await calls.server(worker, prefetch=1)
     message = genuine(queue, clock)
@@ -98,7 +98,7 @@ async def test_a_copy_of_a_request_is_not_carried_out_again(calls: Calls, clock:
     ids=["result", "error", "announcement of a later attempt"],
 )
 async def test_a_caller_goes_on_waiting_whatever_strangers_say(calls: Calls, headers: dict[str, Header], signer: Signer | None) -> None:
-    """A consumer that takes a request off the queue cannot answer it."""
+    """A consumer that takes a request off the queue cannot reply to it."""
     client, queue = await calls.client(), calls.broker.topology.query
     thief = Received()
     stealing = await calls.broker.consume(queue, thief, prefetch=1)

@@ -16,7 +16,7 @@ from dashwright.common.observability import tracing
 
 
 async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
-    """Body, headers of every type, ids, content type and address for answers reach the handler; the first attempt is 1."""
+    """Body, headers of every type, ids, content type and reply address reach the handler; the first attempt is 1."""
     handler = Received()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     sent = Message(
@@ -35,7 +35,7 @@ async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
 
 
 async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
-    """Every message can be told from every other."""
+    """Every message has an id of its own."""
     handler = Received()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b""))
@@ -59,13 +59,13 @@ async def test_the_key_decides_the_queue(broker: Broker) -> None:
 
 @pytest.mark.parametrize("key", ["nowhere.default", "submitted.default", ""])
 async def test_a_message_no_queue_takes_is_refused(broker: Broker, key: str) -> None:
-    """Unroutable at once, and it can be told from a broker that is away."""
+    """An unroutable message fails immediately, with another error than an unreachable broker."""
     with pytest.raises(Unroutable, match="key"):
         await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
 
 
 async def test_a_missing_queue_or_exchange_disturbs_nobody(broker: Broker) -> None:
-    """A publisher's mistake is an error of its own; those that publish beside it go on."""
+    """A mistake of one publisher is an error of its own; concurrent publishers continue."""
     wrong = [
         broker.publish("no-such-exchange", "submit.default", Message(body=b"{}")),
         broker.publish("", "no-such-queue", Message(body=b"{}")),
@@ -83,7 +83,7 @@ async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(bro
 
 
 async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
-    """Before the start and after the end, everything raises at once instead of waiting."""
+    """Before the start and after the end, everything raises immediately instead of waiting."""
     broker = connect(wiring)
     for _ in range(2):
         with pytest.raises(Unavailable):
@@ -102,7 +102,7 @@ async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[To
 
 
 async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
-    """What nobody took in time is kept with the reason, under its own key."""
+    """A message that was not consumed in time is kept with the reason, under its own key."""
     dead = Received()
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"late", expiration=0.05))
@@ -122,7 +122,7 @@ async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> 
 
 
 async def test_a_full_queue_refuses_more(connect: Callable[[Topology], Broker], wiring: Topology) -> None:
-    """Nothing grows without bound: the publisher is told, and may try again."""
+    """Nothing grows without bound: the publisher gets an error, and may try again."""
     small = replace(wiring, queues=tuple(replace(queue, max_length=3) for queue in wiring.queues))
     broker = connect(small)
     await broker.start()

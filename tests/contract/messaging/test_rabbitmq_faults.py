@@ -40,7 +40,7 @@ async def eventually(works: Callable[[], object], seconds: float = 20) -> None:
 
 
 async def test_everything_works_again_after_the_broker_was_away(private_rabbitmq: Private, wiring: Topology) -> None:
-    """While it is away every call fails at once as retryable; when it is back, consuming, publishing and calls go on by themselves."""
+    """While the broker is away every call fails immediately as retryable; afterwards consuming, publishing and calls recover."""
     broker = AmqpBroker(private_rabbitmq.url, topology=wiring, reconnect_interval=0.2)
     await broker.start()
     async with AsyncExitStack() as stack:
@@ -80,7 +80,7 @@ async def test_everything_works_again_after_the_broker_was_away(private_rabbitmq
 
 
 async def test_an_address_where_nobody_is_names_itself_without_the_password(wiring: Topology, unused_tcp_port: int) -> None:
-    """A process that cannot reach its broker says which, and does not wait for ever."""
+    """A process that cannot reach its broker names it, and does not wait forever."""
     broker = AmqpBroker(
         f"amqp://user:hunter2@127.0.0.1:{unused_tcp_port}/here", topology=wiring, connect_timeout=0.3, reconnect_interval=0.1
     )
@@ -91,7 +91,7 @@ async def test_an_address_where_nobody_is_names_itself_without_the_password(wiri
 
 
 async def test_a_server_that_says_nothing_is_given_up(wiring: Topology) -> None:
-    """Something that takes connections and is silent is no broker; nothing goes on trying behind the error."""
+    """A silent server that accepts connections is not a broker; nothing keeps trying after the error."""
     before = asyncio.all_tasks()
     silent = await asyncio.start_server(_say_nothing, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
@@ -152,7 +152,7 @@ async def test_a_channel_error_elsewhere_does_not_end_publishing(broker: AmqpBro
 
 
 async def test_an_inbox_is_consumed_anew_after_a_channel_error(broker: AmqpBroker) -> None:
-    """A pending call fails at once as retryable, and the next one works on the same client."""
+    """A pending call fails immediately as retryable, and the next one works on the same client."""
     async with AsyncExitStack() as stack:
         calls = Calls(broker, LoopClock(), stack)
         client, stuck = await calls.client(), Stuck()
@@ -181,7 +181,7 @@ async def test_other_settings_of_a_queue_are_told(amqp_url: str, wiring: Topolog
 
 
 async def test_headers_of_strangers_do_no_harm(broker: AmqpBroker, amqp_url: str) -> None:
-    """What cannot be a header of ours is left out; counters that are no numbers count as nothing."""
+    """Headers of unsupported types are left out; counters that are not numbers count as zero."""
     handler = Received()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
     headers = {"table": {"a": 1}, "list": [1], "x-mine": "y", "none": None, "dashwright-attempt": "many", "text": "kept"}

@@ -101,7 +101,7 @@ STEPS = st.lists(
 
 @given(slots=st.integers(1, 8), waiting=st.integers(0, 6), steps=STEPS)
 def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: int, steps: list[tuple[str, int]]) -> None:
-    """And no slot is lost, whoever leaves when."""
+    """No slot is lost, whichever request leaves at whatever time."""
 
     async def run() -> None:
         world = World(FairLimiter(slots, waiting=waiting))

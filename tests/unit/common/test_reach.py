@@ -71,7 +71,7 @@ async def test_a_name_that_is_not_known_is_the_sources_fault(named: NAMED, host:
 
 
 async def test_names_that_nobody_answers_hold_up_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many are looked up: files are read and answers written in threads, too."""
+    """Any number of lookups leaves threads for reading files and writing responses."""
     answered = threading.Event()
 
     def getaddrinfo(*_: Any, **__: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Secrets at rest: only who has the key and names the owner reads them, and what stands in the way is said without the secret."""
+"""Secrets at rest: reading them takes the key and the owner, and errors do not contain the secret."""
 
 import pytest
 from hypothesis import given
@@ -32,7 +32,7 @@ def test_a_sealed_text_opens_for_its_owner_only() -> None:
 
 
 def test_another_key_is_told_from_another_owner() -> None:
-    """Who lost the key is told to restore it."""
+    """The error for a lost key advises to restore it."""
     other = SecretBox.of("another key")
     assert other.header != BOX.header
     with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; put that key into DASHWRIGHT_SECRET_KEYS_ACCEPTED"):
@@ -48,7 +48,7 @@ def test_a_box_opens_under_every_accepted_key_and_seals_under_the_first() -> Non
 
 @given(st.data())
 def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
-    """Wherever it is."""
+    """A change anywhere in a sealed secret is detected."""
     sealed = bytearray(BOX.seal("hunter22", OWNER))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
@@ -68,7 +68,7 @@ def test_what_is_no_sealed_text_is_refused(sealed: bytes) -> None:
 
 
 def test_the_form_is_the_documented_one() -> None:
-    """What was sealed earlier is opened by every later version: version 1, key id, nonce, AES-256-GCM."""
+    """Secrets sealed by earlier versions can be opened: version 1, key id, nonce, AES-256-GCM."""
     sealed = bytes.fromhex(SEALED_EARLIER)
     assert BOX.open(sealed, OWNER) == "hunter22"
     assert (sealed[:1], len(BOX.header), len(sealed)) == (b"\x01", 5, 1 + 4 + 12 + 8 + 16)

@@ -1,4 +1,4 @@
-"""A process that starts before what it stands on: it waits, for a time, and lets itself be stopped meanwhile."""
+"""Start of a process before its dependencies: it waits for a time, and can be stopped while it waits."""
 
 import asyncio
 
@@ -32,7 +32,7 @@ async def test_what_is_away_is_tried_again() -> None:
 
 
 async def test_patience_ends() -> None:
-    """What stays away beyond the limit stops the start with its own error."""
+    """A dependency that is unreachable beyond the limit stops the start with its own error."""
     with pytest.raises(Unavailable, match="The server is away"):
         await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), seconds=1, pause=2)
 
@@ -70,7 +70,7 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
 
 
 async def test_what_started_is_given_even_when_a_signal_comes_with_it() -> None:
-    """What an attempt opened is never lost: the caller gets it, and closes it."""
+    """A connection that an attempt opened is never lost: the caller gets it, and closes it."""
     stopped = asyncio.Event()
 
     async def start() -> str:
@@ -81,7 +81,7 @@ async def test_what_started_is_given_even_when_a_signal_comes_with_it() -> None:
 
 
 def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends with status 0: it did what it was told."""
+    """The process ends with status 0, since it was asked to stop."""
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_args, **_options: None)
 
     async def main(_settings: object) -> None:

@@ -1,4 +1,4 @@
-"""What a signal does to a process."""
+"""Effects of signals on a process."""
 
 import asyncio
 import signal
@@ -10,7 +10,7 @@ from dashwright.common import process
 
 
 class BrokenPipe:
-    """A log that nobody reads any more."""
+    """A log whose reader has ended."""
 
     def info(self, event: str, **_: Any) -> None:
         raise BrokenPipeError(event)
@@ -18,7 +18,7 @@ class BrokenPipe:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["interrupt", "terminate"])
 async def test_a_signal_stops_a_process_whose_log_is_gone(number: signal.Signals, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is heeded before it is logged, and a second one would end the process at once."""
+    """The signal takes effect before it is logged, and a second one would end the process immediately."""
     monkeypatch.setattr(process, "log", BrokenPipe())
     loop = asyncio.get_running_loop()
     failures: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ def test_what_is_no_address_of_ours_is_refused(given: str) -> None:
 
 
 def test_apis_are_named_by_their_hosts() -> None:
-    """An empty address says that there is none."""
+    """An empty address means no address."""
     assert Settings(git_host_apis="git.example.com=https://api.example.com/,Other:8443=").git_host_apis == {
         "git.example.com": "https://api.example.com",
         "other:8443": "",

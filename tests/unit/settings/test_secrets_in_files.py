@@ -39,7 +39,7 @@ def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.parametrize("place", ["missing", "file"])
 def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
-    """A folder that was named and is none is a wrong setting, never an empty folder."""
+    """A named folder that does not exist is a wrong setting, never an empty folder."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path / place))
     with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is not a readable folder"):
@@ -47,6 +47,6 @@ def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.Monkey
 
 
 def test_without_the_folder_only_the_environment_counts(tmp_path: Path) -> None:
-    """No folder is searched that nobody named."""
+    """Without the setting no folder is searched."""
     (tmp_path / "dashwright_secret_key").write_text("read from a file", encoding="utf-8")
     assert load().secret_key is None

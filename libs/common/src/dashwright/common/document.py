@@ -18,6 +18,7 @@ _EXACT_DIGITS = 15
 #: Beginning of a line in indented JSON that is one level too deep. Line breaks within texts are escaped there.
 _DEEPER = b"\n" + b"  " * DEEPEST_TREE
 
+#: White space of JSON.
 _SPACE = b" \t\n\r"
 _ANY_DIGIT = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * (_EXACT_DIGITS + 1)

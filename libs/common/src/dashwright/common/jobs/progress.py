@@ -150,7 +150,7 @@ class JobProgress:
         ]
 
     def status(self, *, started: int, finished: int | None = None) -> JobStatus:
-        """The status to write: of a working job, or with ``finished`` of one that ended. Unix milliseconds."""
+        """Return the status of a working job, or with ``finished`` that of an ended one. Times are Unix milliseconds."""
         state, message = (State.WORKING, self.message) if finished is None else self.outcome
         progress = 100.0 if state is State.SUCCESS else min(self.percent, _MOST_AT_WORK) if finished is None else self.percent
         return JobStatus(

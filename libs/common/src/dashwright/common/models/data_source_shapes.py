@@ -55,7 +55,7 @@ class DataSourceChanges(AddDataSourceCommand):
     version: Annotated[int, Field(ge=0, lt=2**63)] | None = None
 
 
-class _Listed(Shape):
+class _DataSourceMembers(Shape):
     id: int
     uid: str
     org_id: int
@@ -73,13 +73,13 @@ class _Listed(Shape):
     access_control: dict[str, bool] | None = None
 
 
-class DataSourceItem(_Listed):
+class DataSourceItem(_DataSourceMembers):
     """Data source in a list."""
 
     type_name: str
 
 
-class DataSourceShape(_Listed):
+class DataSourceShape(_DataSourceMembers):
     """Data source with its settings.
 
     ``secureJsonFields`` names its secrets; no response contains one. ``version`` grows with every change.
