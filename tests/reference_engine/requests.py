@@ -12,7 +12,7 @@ from tests.reference_engine.values import Items, Outcome, Refused
 Json = Any
 
 
-def answered(request: Json) -> dict[str, Outcome | Refused]:
+def outcomes_of(request: Json) -> dict[str, Outcome | Refused]:
     """Return the outcome of every refId, also of hidden ones, because others can read them."""
     expressions = {query["refId"]: query for query in request["queries"] if "type" in query}
     graph = Graph(

@@ -43,7 +43,7 @@ def every_type() -> Frame:
     return Frame(fields, "every type", "A", {"type": "table", "typeVersion": [0, 1], "custom": {"key": "value"}})
 
 
-def answered() -> dict[str, Result]:
+def results_of_every_type() -> dict[str, Result]:
     """Results of every shape, in request order."""
     numbers = Numbers((Labels.of({"h": "a"}), Labels.of()), Cells.of(np.array([1.0, np.nan]), np.array([False, True])))
     return {
@@ -72,12 +72,12 @@ def test_a_frame_of_every_type_as_arrow() -> None:
 
 def test_an_answer_as_json() -> None:
     """RefIds sorted; frames of numbers, a scalar, nothing and an error."""
-    wire.check("answer.json", b"".join(pieces(response.fragments(answered()))) + b"\n")
+    wire.check("answer.json", b"".join(pieces(response.fragments(results_of_every_type()))) + b"\n")
 
 
 def test_an_answer_as_arrow() -> None:
     """A stream a frame in request order; one without fields for the error."""
-    wire.check("answer.arrows", b"".join(pieces(arrow.fragments(answered()))))
+    wire.check("answer.arrows", b"".join(pieces(arrow.fragments(results_of_every_type()))))
 
 
 def test_golden_files_are_not_written_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, note, settings
 from tests.reference_engine.agreement import differences
 from tests.reference_engine.drawn_requests import KINDS, about_texts, of_two_operators, over_odd_values, readable, requests
-from tests.reference_engine.requests import answered
+from tests.reference_engine.requests import outcomes_of
 
 from dashwright.expressions.queries import respond
 
@@ -59,7 +59,7 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 def compare(runner: asyncio.Runner, request: Json) -> None:
-    wanted = answered(request)
+    wanted = outcomes_of(request)
     note(readable(request))
     status, body = runner.run(ask(request))
     assert "results" in body, body
@@ -98,7 +98,7 @@ def test_operators_bind_and_compute_as_the_reference_says(runner: asyncio.Runner
     for texts in of_two_operators():
         request = over_odd_values(texts)
         status, body = runner.run(ask(request))
-        assert not list(differences(request, answered(request), status, body))
+        assert not list(differences(request, outcomes_of(request), status, body))
 
 
 @settings(max_examples=200 * _TIMES)

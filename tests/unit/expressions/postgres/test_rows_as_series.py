@@ -34,7 +34,7 @@ def listed(item: Field) -> list[Any]:
     return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
 
 
-def shown(fields: list[Field]) -> list[tuple[str, dict[str, str], list[Any]]]:
+def rows_of(fields: list[Field]) -> list[tuple[str, dict[str, str], list[Any]]]:
     return [(item.name, dict(item.labels.pairs) if item.labels else {}, listed(item)) for item in fields]
 
 
@@ -76,7 +76,7 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     times = column("time", FieldType.TIME, [row[0] for row in rows])
     wide, labelled = series.as_series([*values, times, *texts], fill, LIMITS)
     assert labelled
-    assert shown(wide) == one_by_one(rows, fill)
+    assert rows_of(wide) == one_by_one(rows, fill)
 
 
 @given(
@@ -98,7 +98,7 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
         else:
             expected.append(fill.value if fill.mode is FillMode.VALUE else None)
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
-    assert shown(series.filled(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    assert rows_of(series.filled(fields, fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
     assert series.points(fill, start, end) == len(grid)
 
 
@@ -149,7 +149,7 @@ def test_values_without_labels_stay_where_they_are() -> None:
     ]
     wide, labelled = series.as_series(fields, None, LIMITS)
     assert not labelled
-    assert shown(wide) == [("n", {}, [1.0, None]), ("Time", {}, [SECOND, 2 * SECOND]), ("b", {}, [1.0, 0.0]), ("t", {}, [3.5, None])]
+    assert rows_of(wide) == [("n", {}, [1.0, None]), ("Time", {}, [SECOND, 2 * SECOND]), ("b", {}, [1.0, 0.0]), ("t", {}, [3.5, None])]
     assert [item.type for item in wide] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
 
 
@@ -157,7 +157,7 @@ def test_values_without_labels_stay_where_they_are() -> None:
 def test_a_lone_metric_names_its_series(label: str, name: str, labels: dict[str, str]) -> None:
     """With a time and one value the text column ``metric`` names the series; any other text column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
-    assert shown(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
+    assert rows_of(series.as_series(fields, None, LIMITS)[0])[1] == (name, labels, [2.0])
 
 
 def test_a_metric_among_other_columns_is_a_label() -> None:
@@ -168,7 +168,7 @@ def test_a_metric_among_other_columns_is_a_label() -> None:
         column("v", FieldType.FLOAT64, [2.0]),
         column("w", FieldType.FLOAT64, [3.0]),
     ]
-    assert shown(series.as_series(fields, None, LIMITS)[0])[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
+    assert rows_of(series.as_series(fields, None, LIMITS)[0])[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
 
 
 TIME, TEXT, VALUE = (

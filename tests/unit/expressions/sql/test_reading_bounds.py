@@ -46,7 +46,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
     return found
 
 
-def told(text: str, cost: Cost) -> str:
+def refusal_of(text: str, cost: Cost) -> str:
     """How it ended: "" if it was read, else why not. Any other exception fails the test."""
     cost.steps = cost.nodes = 0
     try:
@@ -127,14 +127,14 @@ def _nested(template: str, depth: int) -> str:
 def test_a_function_nested_costs_no_more_than_the_bounds(cost: Cost, name: str) -> None:
     """At each of its arguments, as deep as anything may nest."""
     for template in _calls(name):
-        told(f"select {_nested(template, _NESTED)} from A", cost)
+        refusal_of(f"select {_nested(template, _NESTED)} from A", cost)
 
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
 def test_a_construct_nested_costs_no_more_than_the_bounds(cost: Cost, template: str) -> None:
     """Constructs other than functions, at each depth from which only the bounds could refuse them."""
     for depth in (6, 11, _NESTED):
-        told(f"select {_nested(template, depth)} from A", cost)
+        refusal_of(f"select {_nested(template, depth)} from A", cost)
 
 
 _REPEATED = [
@@ -153,7 +153,7 @@ _REPEATED = [
 def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) -> None:
     """As often as a statement has room for, or as the parser has tries to go wrong in."""
     for times in (12, 40, bounds.LENGTH // len(part) // 5):
-        told(f"select 1 from A {part * times}", cost)
+        refusal_of(f"select 1 from A {part * times}", cost)
 
 
 @pytest.mark.parametrize(
@@ -172,30 +172,30 @@ def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) ->
 )
 def test_what_grows_faster_than_it_is_long_is_refused(cost: Cost, text: str) -> None:
     """With what to do about it."""
-    assert "too entangled" in told(text, cost)
-    assert "split it" in told(text, cost)
+    assert "too entangled" in refusal_of(text, cost)
+    assert "split it" in refusal_of(text, cost)
 
 
 def test_what_people_write_is_far_from_the_bounds(cost: Cost) -> None:
     """All that MariaDB was asked takes few steps, and makes few nodes."""
     for case in cases():
         text = statement_of(case)
-        assert "entangled" not in told(text, cost)
+        assert "entangled" not in refusal_of(text, cost)
         assert cost.steps <= 20 + 2 * len(text)
         assert cost.nodes < 1_000
 
 
 def test_long_lists_are_read(cost: Cost) -> None:
     """Up to the words that a statement has."""
-    assert told(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
-    assert told(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
-    assert "20000 allowed" in told(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
+    assert refusal_of(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
+    assert refusal_of(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
+    assert "20000 allowed" in refusal_of(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
 
 
 def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short nodes may have long texts."""
     monkeypatch.setattr(statement, "SQL_LENGTH", 20)
-    assert "too entangled" in told("select value + value from A", cost)
+    assert "too entangled" in refusal_of("select value + value from A", cost)
 
 
 @pytest.mark.parametrize("note", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])
@@ -226,4 +226,4 @@ def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables
 @pytest.mark.parametrize("text", ["select * from A join dual", "select * from dual, A", "select * from dual join A"])
 def test_no_table_is_left_for_duckdb_to_find(cost: Cost, text: str) -> None:
     """Dual is nothing to join."""
-    assert "'dual' is not a result" in told(text, cost)
+    assert "'dual' is not a result" in refusal_of(text, cost)
