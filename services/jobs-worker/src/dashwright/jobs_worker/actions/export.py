@@ -229,6 +229,7 @@ async def _write(
         if not plan.writes and not plan.keeps:
             return base, plan
         drafts = _drafts(job, plan, spool)
+        # The push cannot be undone, so another attempt must not have started in the meantime.
         await exports.check_lease()
         return await checkouts.push(job.repository, base.commit if base is not None else "", ref, drafts), plan
 

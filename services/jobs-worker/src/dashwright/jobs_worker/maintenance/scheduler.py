@@ -139,6 +139,7 @@ class Scheduler:
             # Both may have changed while this step waited for its slots.
             if _host_key(item) in self._paused_until or (step is not NextStep.PROBE and self._waiting >= MOST_WAITING):
                 return
+            # Before the step, so that a failing repository is not due again immediately.
             self._handled_at[item.uid] = self._clock.milliseconds()
             try:
                 await self._take_step(item, step)

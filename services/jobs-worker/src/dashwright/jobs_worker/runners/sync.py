@@ -73,6 +73,7 @@ class SyncRunner:
         back_to = jobs.commit_of(job)
         checkout = await self._commits.at_synced(repository, back_to) if back_to else newest
         head = newest.commit if back_to else ""
+        # The edition was read before the files: if another writer stores in between, the write is refused as Overtaken.
         objects = self._open_resources(work, kept.edition)
         quarantined = await objects.quarantined()
         if checkout.commit and checkout.commit == kept.commit == _last_ref(stored) and all(item.is_copy for item in quarantined):

@@ -97,6 +97,7 @@ class Mirrors:
             await to_end(_make, place)
             try:
                 return await work()
+            # Deleting the copy also helps against size: it may hold objects of branches that are gone.
             except (SourceFailed, _CopyTooLarge) as error:
                 if isinstance(error, SourceFailed) and not _is_damaged(error):
                     raise

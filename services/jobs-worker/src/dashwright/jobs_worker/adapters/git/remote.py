@@ -56,6 +56,7 @@ _LONGEST_SHOWN: Final = 500
 _NOWHERE: Final = "there is no repository at this address"
 _STATUS: Final = re.compile(r"The requested URL returned error: (\d{3})")
 _SECRET: Final = re.compile(r"(https?://)[^/@\s]*@")
+#: Signs in git's output with their errors. The first match counts, so special cases come before "not found" and "certificate".
 _SIGNS: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
     ("Authentication failed", Forbidden, "the git host refuses the token: it is wrong, has expired, or the host wants one"),
     ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or there is none at this address"),
@@ -136,6 +137,7 @@ class Remote:
         Two requests to the host. Raises Conflict if the branch is elsewhere, BadRequest if the host rejects the change, and what ``run``
         raises: after a SourceFailed the push may have succeeded.
         """
+        # The lease rejects the push if the branch has moved since it was read: another writer's commits are never lost.
         lease, change = f"--force-with-lease=refs/heads/{branch}:{expected}", f"{commit}:refs/heads/{branch}"
         try:
             await self._run("push", "--porcelain", "--quiet", lease, self.url, change, folder=folder, settings=_PUSHING)
@@ -148,6 +150,7 @@ class Remote:
     async def _run(self, *arguments: str, folder: Path, settings: Mapping[str, str]) -> bytes:
         """Run a command. Raises TooManyRequests if the budget is used up or the host says so."""
         await self.program.require(folder)
+        # The second name costs another request each time, so the one that works is remembered.
         known = self.known_urls.get(self.url)
         try:
             return await self._run_at(known or self.url, arguments, folder, settings)
@@ -170,11 +173,13 @@ class Remote:
         return stdout
 
     def _remember_url(self, spelled: str) -> None:
+        # Starting over is simpler than tracking the oldest entry and costs one request per repository.
         if len(self.known_urls) >= _MOST_SPELLINGS:
             self.known_urls.clear()
         self.known_urls[self.url] = spelled
 
     async def _run_at(self, url: str, arguments: Sequence[str], folder: Path, settings: Mapping[str, str]) -> bytes:
+        # The address is checked before the budget is charged: a forbidden host costs no request.
         own = await self._settings()
         if self.budget is not None:
             await self.budget.take(self._host(), self.namespace, _REQUESTS.get(arguments[0], 2))
