@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.object_scope import NOTHING
@@ -67,7 +67,7 @@ Numbers = Annotated[list[Annotated[int, Field(ge=-(2**63), lt=2**63)]], _MANY]
 Texts = Annotated[list[Text], _MANY]
 
 
-class Asked(ClassicBody):
+class SearchQuery(ClassicBody):
     """A search, in the body of a POST or in a query. Empty members do not restrict it."""
 
     query: Text = ""
@@ -90,6 +90,10 @@ class Asked(ClassicBody):
     page: int = 1
 
 
+# Generated clients know the schema under this name.
+_SEARCH_BODY: Final = create_model("Asked", __base__=SearchQuery, __doc__=SearchQuery.__doc__)
+
+
 class _Handlers:
     def __init__(self, database: Database, policy: AccessPolicy, kept: timedelta) -> None:
         self._database = database
@@ -100,12 +104,12 @@ class _Handlers:
         return await self._search(call, _search_query(call))
 
     async def by_body(self, call: Call) -> Response:
-        return await self._search(call, await call.fields(Asked, fault="bad request data"))
+        return await self._search(call, await call.fields(SearchQuery, fault="bad request data"))
 
     async def sorting(self, _: Call) -> Response:
         return json_response(_SORTING)
 
-    async def _search(self, call: Call, query: Asked) -> Response:
+    async def _search(self, call: Call, query: SearchQuery) -> Response:
         if not _TYPES.issuperset(query.type):
             return legacy_500_response(f"Search failed: type must be {_DASHBOARDS} or {_FOLDERS}")
         caller = call.identity
@@ -170,7 +174,7 @@ def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list
         query=_QUERY,
         parameters=_PARAMETERS,
     )
-    post = Operation("searchByBody", "the same, for more names than an address holds", "search", Asked, answers)
+    post = Operation("searchByBody", "the same, for more names than an address holds", "search", _SEARCH_BODY, answers)
     sorting = Operation("listSortOptions", "the orders that sort takes", "search", responses={200: SortOptions})
     return [
         Route("GET", "/api/search/sorting", handlers.sorting, SIGNED_IN, sorting),
@@ -179,7 +183,7 @@ def routes(database: Database, policy: AccessPolicy, *, trash_days: int) -> list
     ]
 
 
-def _search_query(call: Call) -> Asked:
+def _search_query(call: Call) -> SearchQuery:
     def texts(name: str) -> list[str]:
         return call.query.getall(name, [])
 
@@ -189,7 +193,7 @@ def _search_query(call: Call) -> Asked:
         return [number for text in given if (number := parse_integer(text)) is not None] or ([-1] if given else [])
 
     sort = call.query.get("sort", "")
-    return Asked(
+    return SearchQuery(
         query=call.query.get("query", ""),
         tag=texts("tag"),
         type=texts("type"),
