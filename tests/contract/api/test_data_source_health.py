@@ -1,4 +1,4 @@
-"""Whether a data source works: asked of the worker, whose answer is passed through."""
+"""The health check of a data source, whose response comes from the worker."""
 
 from collections.abc import AsyncIterator
 
@@ -16,7 +16,7 @@ AT = "/api/datasources"
 
 
 class Worker:
-    """Answers by uid, and remembers what it was asked."""
+    """A worker that responds by uid and records the requests."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[QueryContext, object]] = []
@@ -45,8 +45,8 @@ async def source(api: Api, uid: str) -> int:
     return number
 
 
-async def test_the_workers_word_is_passed_on(api: Api, worker: Worker) -> None:
-    """With its status, by uid and by number; it is asked about this organization, and not by what it remembers."""
+async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> None:
+    """The status is kept, by uid and by number; the check is for this organization and bypasses caches."""
     good, bad = await source(api, "good"), await source(api, "bad")
     for path in ("uid/good", str(good)):
         assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
@@ -56,8 +56,8 @@ async def test_the_workers_word_is_passed_on(api: Api, worker: Worker) -> None:
     assert len(worker.asked) == 4
 
 
-async def test_who_may_query_it_may_ask(api: Api, worker: Worker) -> None:
-    """And nobody else; an unknown one is told without asking the worker."""
+async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> None:
+    """Other callers are refused; an unknown data source is reported without calling the worker."""
     number = await source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
@@ -71,8 +71,8 @@ async def test_who_may_query_it_may_ask(api: Api, worker: Worker) -> None:
     assert len(worker.asked) == 1
 
 
-async def test_without_a_worker_it_is_told_like_a_query(start_api: StartApi) -> None:
-    """504 at the deadline."""
+async def test_without_a_worker_a_check_fails_like_a_query(start_api: StartApi) -> None:
+    """The status is 504 at the deadline."""
     api = await start_api(query_seconds=0.2)
     await source(api, "good")
     assert (await api("GET", f"{AT}/uid/good/health"))[0] == 504

@@ -1,4 +1,4 @@
-"""``dashwright admin import-grafana``: who was there can log in here, and what they had is here."""
+"""``dashwright admin import-grafana``: users of Grafana can log in here and find their objects."""
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,7 +38,7 @@ def body(uid: str, title: str, **more: Any) -> str:
 
 
 def rows() -> Rows:
-    """Two organizations, people, keys, a tree of two folders, dashboards with versions, rules, and what refers to them."""
+    """Return two organizations with users, keys, a folder tree, dashboards with versions, rules, and references to them."""
     return {
         "org": [times({"id": 1, "version": 0, "name": "First"}), times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"})],
         "user": [
@@ -163,7 +163,7 @@ def version(number: int, dashboard: int, generation: int, message: str, title: s
 
 @pytest.fixture
 def bring(database: Database, tmp_path: Path) -> Import:
-    """Imports rows from an SQLite file of theirs; answers the report."""
+    """Import rows from an SQLite file and return the report."""
     files = iter(range(100))
 
     async def bring(listed: Rows, **wishes: Any) -> Report:
@@ -181,7 +181,7 @@ async def imported(database: Database, source: str, **wishes: Any) -> Report:
 
 @pytest.fixture
 async def other_database(_databases: Databases) -> AsyncIterator[str]:
-    """A second database, whose schema the test makes its own."""
+    """A second database, whose schema the test creates."""
     async with _databases.lend() as url:
         yield url
 
@@ -191,8 +191,8 @@ async def api(start_api: StartApi) -> Api:
     return await start_api()
 
 
-async def test_people_and_programs_log_in_with_what_they_had(api: Api, bring: Import) -> None:
-    """Passwords, a legacy key and a service account's token are valid here; ids carry over; the first start's admin gave way."""
+async def test_users_and_programs_log_in_with_their_credentials(api: Api, bring: Import) -> None:
+    """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
     report = await bring(rows())
     status, found = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
     assert (status, found["id"], found["name"], found["orgId"]) == (200, 5, "Vera", 7)
@@ -207,8 +207,8 @@ async def test_people_and_programs_log_in_with_what_they_had(api: Api, bring: Im
     assert made[1]["orgId"] == 8
 
 
-async def test_a_password_is_hashed_anew_at_the_first_login(api: Api, bring: Import) -> None:
-    """Afterwards the old hash is nowhere, and the password still fits."""
+async def test_a_password_is_hashed_again_at_the_first_login(api: Api, bring: Import) -> None:
+    """Afterwards the old hash is gone, and the password is still valid."""
     await bring(rows())
     for _ in range(2):
         assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
@@ -216,7 +216,7 @@ async def test_a_password_is_hashed_anew_at_the_first_login(api: Api, bring: Imp
 
 
 async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
-    """Folders within one another, a dashboard's body, folder, number, generation and people, a library panel's model."""
+    """Nested folders, a dashboard's body, folder, number, generation and authors, and a library panel are equal."""
     await bring(rows())
     auth = basic("root", "pw of root")
     _, inner = await api("GET", "/api/folders/inner", auth=auth)
@@ -236,7 +236,7 @@ async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
 
 
 async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
-    """Each with its message, time, author and where it came from; no more than asked for, the newest first."""
+    """Each has its message, time, author and origin; only the newest ones up to the limit are imported."""
     await bring(rows(), versions=1)
     async with api.database.connection() as connection:
         found = await connection.fetch(
@@ -247,7 +247,7 @@ async def test_earlier_versions_come_along(api: Api, bring: Import) -> None:
 
 
 async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
-    """What was managed for a team and a role is a rule here; roles that stand for nobody's rules are none."""
+    """Managed permissions of teams and roles become rules; other roles are ignored."""
     await bring(rows())
     async with api.database.connection() as connection:
         found = await connection.fetch(
@@ -256,8 +256,8 @@ async def test_rules_of_access_come_along(api: Api, bring: Import) -> None:
     assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
-async def test_rules_of_the_older_form_are_read_where_there_is_no_newer(api: Api, bring: Import) -> None:
-    """They name folders by number and people, teams or roles."""
+async def test_rules_of_the_older_form_are_read_if_there_is_no_newer(api: Api, bring: Import) -> None:
+    """They refer to folders by number, and to users, teams or roles."""
     listed = rows()
     del listed["role"], listed["permission"]
     listed["dashboard_acl"] = [
@@ -270,8 +270,8 @@ async def test_rules_of_the_older_form_are_read_where_there_is_no_newer(api: Api
     assert [tuple(row) for row in found] == [("outer", 5, 4)]
 
 
-async def test_what_cannot_be_brought_is_told(api: Api, bring: Import) -> None:
-    """Every row that is not here has a reason; everything else is."""
+async def test_rows_that_cannot_be_imported_are_reported(api: Api, bring: Import) -> None:
+    """Every row that was not imported has a reason; all others are imported."""
     report = await bring(rows())
     told = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
     assert told[("dashboard", "7/broken")][0] is Outcome.REFUSED
@@ -287,7 +287,7 @@ async def test_what_cannot_be_brought_is_told(api: Api, bring: Import) -> None:
 
 
 async def test_a_second_run_changes_nothing(api: Api, bring: Import) -> None:
-    """Not a row, not a version, not an event."""
+    """No row, version or event is written."""
     await bring(rows())
     before = await api.sql("select last_value from resource_version")
     report = await bring(rows())
@@ -297,7 +297,7 @@ async def test_a_second_run_changes_nothing(api: Api, bring: Import) -> None:
 
 
 async def test_a_second_run_brings_what_changed_there(api: Api, bring: Import) -> None:
-    """Here untouched, there renamed, saved and moved: it is here as it is there now."""
+    """Objects renamed, saved or moved in Grafana, and unchanged here, are updated."""
     await bring(rows())
     listed = rows()
     listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
@@ -314,8 +314,8 @@ async def test_a_second_run_brings_what_changed_there(api: Api, bring: Import) -
     assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
 
 
-async def test_what_changed_here_stays(api: Api, bring: Import) -> None:
-    """A user renamed here, a dashboard saved here and one deleted here are left as they are, though they changed there as well."""
+async def test_changes_made_here_are_kept(api: Api, bring: Import) -> None:
+    """Rows that were renamed, saved or deleted here are not overwritten by changes in Grafana."""
     await bring(rows())
     auth = basic("root", "pw of root")
     assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
@@ -333,8 +333,8 @@ async def test_what_changed_here_stays(api: Api, bring: Import) -> None:
     assert (await api("GET", "/api/dashboards/uid/num", auth=auth))[0] == 404
 
 
-async def test_one_organization_comes_alone(api: Api, bring: Import) -> None:
-    """With its members and what it owns, and nothing of others."""
+async def test_a_single_organization_can_be_imported(api: Api, bring: Import) -> None:
+    """Its members and objects are imported, and nothing of others."""
     await bring(rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
     assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
@@ -342,7 +342,7 @@ async def test_one_organization_comes_alone(api: Api, bring: Import) -> None:
 
 
 async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database: str, bring: Import) -> None:
-    """The same rows give the same report and the same store."""
+    """Equal rows give an equal report and an equal store."""
     source = await _emptied(other_database)
     await grafana_layout.make_postgres(source, rows())
     report = await imported(api.database, source)
@@ -361,8 +361,8 @@ async def _emptied(url: str) -> str:
     return url
 
 
-async def test_what_stands_here_under_the_same_name_is_not_overwritten(api: Api, bring: Import) -> None:
-    """Into a database that is in use, rows whose number or name is taken are refused."""
+async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, bring: Import) -> None:
+    """In a database in use, rows whose number or name is taken are refused."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
     report = await bring(rows())
     refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
@@ -370,8 +370,8 @@ async def test_what_stands_here_under_the_same_name_is_not_overwritten(api: Api,
     assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
 
 
-async def test_nobody_here_gets_what_belongs_to_others_there(api: Api, bring: Import) -> None:
-    """Where a number is somebody else's here, its memberships, keys, rules, stars and objects at the origin are nobody's."""
+async def test_rows_are_not_assigned_to_another_account(api: Api, bring: Import) -> None:
+    """If a number is in use here, rows that refer to it in Grafana are not assigned to that other account."""
     await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
     local = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
@@ -386,8 +386,8 @@ async def test_nobody_here_gets_what_belongs_to_others_there(api: Api, bring: Im
     assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
-async def test_what_is_no_database_of_grafana_is_refused(tmp_path: Path) -> None:
-    """Each with a sentence: no file, no database, other tables."""
+async def test_other_databases_are_refused(tmp_path: Path) -> None:
+    """The error is a sentence for a missing file, a file of another type, and other tables."""
     text = tmp_path / "text"
     text.write_text("no database " * 100)
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})

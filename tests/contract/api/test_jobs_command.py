@@ -1,4 +1,4 @@
-"""``dashwright jobs``: the jobs of a running server, as people and scripts ask for them."""
+"""``dashwright jobs``: the jobs of a running server, for users and scripts."""
 
 import asyncio
 import io
@@ -37,7 +37,7 @@ async def server(api: Api) -> AsyncIterator[Server]:
 
 
 async def run(command: Callable[..., int], *arguments: Any, **options: Any) -> int:
-    """As a process of its own would: with an event loop of its own."""
+    """Run a command with an event loop of its own, like a separate process."""
     return await asyncio.to_thread(command, *arguments, **options)
 
 
@@ -46,7 +46,7 @@ async def becomes(api: Api, name: str, status: str) -> None:
 
 
 def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
-    """The lines of the command, without those that the gateway logs in the same process."""
+    """Return the lines of the command, without the log of the gateway in the same process."""
     return [line for line in capsys.readouterr().out.splitlines() if not re.match(r"\d{4}-\d\d-\d\d ", line)]
 
 
@@ -54,7 +54,7 @@ def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
     return "\n".join(line for line in printed(capsys) if line[:1] in "[]{} ")
 
 
-async def test_a_sync_is_asked_for_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
@@ -67,8 +67,8 @@ async def test_a_sync_is_asked_for_and_followed_to_its_end(git_api: Api, git_ser
     assert "bad.json" in capsys.readouterr().out
 
 
-async def test_what_a_job_does_is_told_as_it_does_it(api: Api, server: Server) -> None:
-    """A line for each change, none twice, up to the end; what a terminal would obey is not passed on."""
+async def test_the_progress_of_a_job_is_shown_as_it_happens(api: Api, server: Server) -> None:
+    """Each change is one line without repetition; control characters are escaped."""
     await made(api, "j")
     out = io.StringIO()
     shown = asyncio.create_task(following.show(Console(file=out, width=200), server, "j"))
@@ -99,7 +99,7 @@ async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: Server)
 
 
 async def test_a_break_of_the_connection_is_bridged(api: Api, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A watch that ends leaves the job followed: it is looked at again."""
+    """When a watch ends, the job is read again and followed further."""
     await made(api, "j", '{"state": "working"}')
 
     async def changes(_: Server, job: Job) -> AsyncIterator[Job]:
@@ -135,8 +135,8 @@ async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, c
     assert [line.split()[0] for line in printed(capsys)] == ["name", "b"]
 
 
-async def test_a_repository_that_is_not_there_is_told(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """One without jobs has none; where the caller may not know whether it is there, there are no jobs."""
+async def test_an_unknown_repository_is_reported(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
+    """An unknown repository is an error, unless the caller may not read repositories."""
     await with_repository(api, "idle", api.data)
     await api.sql("delete from job")
     assert await run(list_, repository="idle", options=where(api)) == 0
@@ -171,7 +171,7 @@ async def test_a_job_is_cancelled_and_one_that_ended_is_left_in_history(api: Api
         ({"url": "http://u:t0p-secret@127.0.0.1"}, "DASHWRIGHT_USER"),
     ],
 )
-async def test_what_cannot_be_asked_is_told_without_secrets(
+async def test_failed_requests_are_reported_without_secrets(
     api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
 ) -> None:
     assert await run(follow, "none", options=where(api, **options)) == 2
@@ -186,7 +186,7 @@ async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture
 
 
 async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """The objects as the server returns them, of an ended job as well as of a list."""
+    """Objects are printed as the server returns them, for an ended job and in a list."""
     await made(api, "j")
     await becomes(api, "j", '{"state": "success"}')
     assert await run(list_, as_json=True, options=where(api)) == 0

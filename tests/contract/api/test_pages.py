@@ -1,4 +1,4 @@
-"""Pages for people: where to begin, what a folder holds, and errors that a browser can show."""
+"""HTML pages: the start page, the contents of folders, and errors for browsers."""
 
 import re
 from html.parser import HTMLParser
@@ -15,7 +15,7 @@ HOSTILE = '<img src=x onerror="alert(1)"> & "quoted"'
 
 
 class _Reader(HTMLParser):
-    """Collects the links and scripts of a page, and its text."""
+    """A parser that collects the links, scripts and text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ async def stocked(api: Api) -> Api:
 
 
 async def test_the_start_page_leads_to_everything(stocked: Api) -> None:
-    """From it each dashboard can be reached by links alone; it shows repositories, jobs and where programs find the API."""
+    """Links lead to each dashboard; repositories, jobs and the API description are listed."""
     admin = await stocked.person("ann", Role.ADMIN)
     page = await shown(stocked, "/", admin)
     assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
@@ -73,7 +73,7 @@ async def test_the_start_page_leads_to_everything(stocked: Api) -> None:
 
 
 async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
-    """What is searched for is text, whatever it looks like."""
+    """The search text is escaped, whatever it contains."""
     viewer = await stocked.person("vera", Role.VIEWER)
     assert "/d/orders/orders" in (await shown(stocked, "/dashboards?query=rder", viewer)).links
     nothing = await shown(stocked, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
@@ -81,7 +81,7 @@ async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
 
 
 async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:
-    """A hidden folder is neither listed nor found; who may not list repositories or jobs sees none."""
+    """A hidden folder is neither listed nor found; repositories and jobs require the right to list them."""
     viewer = await stocked.person("vera", Role.VIEWER)
     assert (await stocked("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
     page = await shown(stocked, "/", viewer)
@@ -103,7 +103,7 @@ async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:
     ],
 )
 async def test_a_browser_is_shown_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
-    """Whoever asks for HTML gets it, with the status and headers of the error; programs get JSON as before."""
+    """HTML is returned on request, with the status and headers of the error; programs get JSON."""
     auth = await api.person("vera", Role.VIEWER) if with_login else None
     page = await shown(api, path, auth, status)
     assert words in page.text
@@ -117,7 +117,7 @@ async def test_a_browser_is_shown_errors_as_pages(api: Api, path: str, with_logi
 
 @pytest.mark.parametrize("path", ["/favicon.ico", "/favicon.svg"])
 async def test_there_is_an_icon(api: Api, path: str) -> None:
-    """For browsers, without a login."""
+    """Browsers get an icon without a login."""
     async with api.session.get(path) as response:
         assert (response.status, response.content_type) == (200, "image/svg+xml")
         body: Any = await response.read()

@@ -1,4 +1,4 @@
-"""Repositories as objects: their addresses and tokens, what a delete takes with it, and what may not change."""
+"""Repositories as objects: addresses and tokens, effects of a delete, and immutable members."""
 
 import json
 from typing import Any
@@ -33,7 +33,7 @@ async def made(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> di
 
 
 async def test_a_token_is_sealed_and_never_seen_again(api: Api) -> None:
-    """Neither in an answer, nor in any row: only its sealed form is."""
+    """It is in no response and no row, except sealed."""
     created = await made(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     assert "token" not in created["spec"]["githost"]
@@ -47,8 +47,8 @@ async def test_a_token_is_sealed_and_never_seen_again(api: Api) -> None:
             assert not [row for row in rows if TOKEN in row["row"]], table
 
 
-async def test_a_token_that_is_not_sent_again_stays(api: Api) -> None:
-    """So does one that is sent again: neither makes a new generation. Another one replaces it."""
+async def test_a_token_that_is_not_sent_again_is_kept(api: Api) -> None:
+    """A missing or equal token makes no new generation. Another one replaces it."""
     created = await made(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
@@ -61,7 +61,7 @@ async def test_a_token_that_is_not_sent_again_stays(api: Api) -> None:
 
 @pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
 async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> None:
-    """Whoever may change an address does not get what was entered for the old one; on the same host it stays."""
+    """A changed address does not get the token of the old host; on the same host it is kept."""
     await made(api, "team", githost(token=TOKEN))
     _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url="https://git.example/other.git")))
     assert "encryptedToken" in found["spec"]["githost"]
@@ -72,14 +72,14 @@ async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> No
 
 
 async def test_a_sealed_token_of_others_is_refused(api: Api) -> None:
-    """One that was sealed for another repository, or by nobody, is none of this one's."""
+    """A token sealed for another repository, or forged, is refused."""
     other = (await made(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
     status, found = await api("POST", REPOSITORIES, named("team", githost(encryptedToken=other)))
     assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
 async def test_a_token_follows_by_no_other_spelling(api: Api) -> None:
-    """What a patch copies to where the model would read it, too, is judged like the field itself."""
+    """A patch to an alternative spelling of the field is treated like one of the field itself."""
     await made(api, "team", githost(token=TOKEN))
     patch = [
         {"op": "copy", "from": "/spec/githost/encryptedToken", "path": "/spec/githost/encrypted_token"},
@@ -93,7 +93,7 @@ async def test_a_token_follows_by_no_other_spelling(api: Api) -> None:
 
 
 async def test_a_token_does_not_stay_in_what_kubectl_remembers(api: Api) -> None:
-    """Client-side apply keeps the manifest in an annotation."""
+    """Client-side apply stores the manifest in an annotation."""
     applied = json.dumps(named("team", githost(token=TOKEN)))
     created = await made(api, "team", githost(token=TOKEN), annotations={"kubectl.kubernetes.io/last-applied-configuration": applied})
     kept = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
@@ -116,7 +116,7 @@ async def test_a_patch_may_bring_a_token(api: Api) -> None:
 
 @pytest.mark.parametrize("kind", ["github", "gitlab", "bitbucket", "git"])
 async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> None:
-    """With its type, its block and every member; applying the same once more changes nothing."""
+    """Type, block and every member are returned; applying the same again changes nothing."""
     block = {"url": "https://git.example/team", "branch": "main", "path": "boards"}
     spec = githost() | {"type": kind, kind: block}
     del spec["githost"]
@@ -133,8 +133,8 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
     assert (found["spec"]["type"], kind in found["spec"]) == ("githost", False)
 
 
-async def test_a_secret_is_sent_and_named_beside_the_spec(api: Api) -> None:
-    """Sent as ``create``, shown by a name of its own only; the name sent back keeps it, and ``remove`` takes it away."""
+async def test_a_secret_is_sent_and_named_next_to_the_spec(api: Api) -> None:
+    """It is sent as ``create`` and returned as a name only; that name keeps it, and ``remove`` deletes it."""
     body = named("team", githost()) | {"secure": {"token": {"create": TOKEN}}}
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body)
     assert (status, list(created["secure"]["token"])) == (201, ["name"])
@@ -161,13 +161,13 @@ async def test_a_secret_is_sent_and_named_beside_the_spec(api: Api) -> None:
     ],
 )
 async def test_a_secret_against_the_rules_is_refused(api: Api, spec: dict[str, Any], secure: dict[str, Any], field: str) -> None:
-    """A token given twice, one to make and to remove, the name of no secret, and one that is no text."""
+    """Two tokens, create with remove, an unknown name, and a value that is not text are refused."""
     status, found = await api("POST", REPOSITORIES, named("team", githost(**spec)) | {"secure": {"token": secure}})
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
 
 
-async def test_a_directory_that_can_be_none_is_refused(api: Api) -> None:
-    """With the field and what is wrong with it."""
+async def test_an_invalid_directory_is_refused(api: Api) -> None:
+    """The error has the field and the reason."""
     status, found = await api("POST", REPOSITORIES, named("team", githost(path="a/../../b")))
     assert status == 422
     (cause,) = found["details"]["causes"]
@@ -175,14 +175,14 @@ async def test_a_directory_that_can_be_none_is_refused(api: Api) -> None:
 
 
 async def managed(api: Api, name: str, repository: str) -> None:
-    """A dashboard that a repository manages, as a sync would have made it."""
+    """Create a dashboard that a repository manages, as a sync would have created it."""
     assert (await api("POST", DASHBOARDS, {"metadata": {"name": name}, "spec": {"title": name}}))[0] == 201
     given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository, "grafana.app/sourcePath": f"{name}.json"}
     await api.sql("update resource set annotations = $1 where name = $2 returning 1", json.dumps(given), name)
 
 
-async def test_what_a_repository_manages_goes_with_it(api: Api) -> None:
-    """That is what the finalizers of a repository say which names none."""
+async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> None:
+    """That is the effect of the default finalizers."""
     created = await made(api, "team", githost())
     assert created["metadata"]["finalizers"] == ["cleanup", "remove-orphan-resources"]
     await managed(api, "d", "team")
@@ -192,7 +192,7 @@ async def test_what_a_repository_manages_goes_with_it(api: Api) -> None:
 
 
 async def test_a_folder_that_others_use_outlives_its_repository(api: Api) -> None:
-    """With those it lies in: nobody's library panel is left in a folder that is none. The others go, and what it managed in them."""
+    """Its ancestors are kept, too, so that no other object is left without its folder. The other folders are deleted."""
     await made(api, "team", githost())
     given = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
     for name, above in (("top", None), ("used", "top"), ("unused", "top")):
@@ -211,8 +211,8 @@ async def test_a_folder_that_others_use_outlives_its_repository(api: Api) -> Non
     assert (await api("GET", "/api/library-elements/panel"))[1]["result"]["meta"]["folderName"] == "used"
 
 
-async def test_what_a_repository_manages_can_be_let_go(api: Api) -> None:
-    """With the other finalizer it stays, is nobody's, and may be changed."""
+async def test_managed_objects_can_be_released(api: Api) -> None:
+    """With the other finalizer the objects are kept, unmanaged, and may be changed."""
     await made(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
     await managed(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
@@ -224,7 +224,7 @@ async def test_what_a_repository_manages_can_be_let_go(api: Api) -> None:
 
 
 async def test_finalizers_of_others_are_waited_for(api: Api) -> None:
-    """Until they are gone the repository is only marked, takes no jobs, and keeps what it manages."""
+    """Until they are removed the repository is only marked, accepts no jobs, and keeps its objects."""
     await made(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
     await managed(api, "d", "team")
     status, found = await api("DELETE", f"{REPOSITORIES}/team")
@@ -239,7 +239,7 @@ async def test_finalizers_of_others_are_waited_for(api: Api) -> None:
 
 
 async def test_type_and_used_target_do_not_change(api: Api) -> None:
-    """The target may, as long as nothing was synced."""
+    """The target may change until something was synced."""
     await made(api, "team", githost())
     local = githost()
     local.pop("githost")

@@ -1,4 +1,4 @@
-"""The door to the files of repositories: who is let through, what the worker is asked, and what is on record afterwards."""
+"""The endpoint for files of repositories: authorization, the requests to the worker, and the audit."""
 
 import asyncio
 import io
@@ -25,7 +25,7 @@ DASHBOARD = {"title": "T", "panels": []}
 
 @pytest.fixture
 async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
-    """Of a repository named team."""
+    """A worker for a repository named team."""
     await made(api, "team", api.data, "write")
     stand_in = StandIn()
     server = RpcServer(broker, broker.topology.repositories, stand_in.answer, SIGNER, prefetch=8)
@@ -35,7 +35,7 @@ async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[StandIn]:
 
 
 async def folder_for(api: Api, name: str, login: str) -> str:
-    """The credentials of somebody without a role who may edit what lies in a new folder, which others do not see."""
+    """Return credentials of a user without a role who may edit the contents of a new folder, which others cannot see."""
     assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
     auth = await api.person(login, Role.NONE)
     number = await api.sql("""select id from "user" where login = $1""", login)
@@ -53,7 +53,7 @@ async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
 
 
 async def test_who_may_change_a_repository_lists_its_files(api: Api, worker: StandIn) -> None:
-    """All of them, or those below a directory; others are refused before anybody is asked."""
+    """All files are listed, or those below a directory; other callers are refused before the worker is called."""
     for path, below in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
         status, found = await api("GET", f"{FILES}{path}", params={"ref": "other"})
         assert (status, found["kind"], found["items"][0]["path"]) == (200, "FileList", "a.json")
@@ -65,7 +65,7 @@ async def test_who_may_change_a_repository_lists_its_files(api: Api, worker: Sta
 
 
 async def test_a_file_is_read_by_who_may_read_all_that_it_shows(api: Api, worker: StandIn) -> None:
-    """What it holds and what is stored already; who may not is told neither, not even a name."""
+    """The response contains the file and its stored objects; without the right it reveals neither, not even a name."""
     inside = await folder_for(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
@@ -79,13 +79,13 @@ async def test_a_file_is_read_by_who_may_read_all_that_it_shows(api: Api, worker
 
 
 async def test_a_file_that_holds_nothing_is_read_by_who_may_list_it(api: Api, worker: StandIn) -> None:
-    """There is no object whose rights would say."""
+    """Without objects in the file, the right to list decides."""
     assert (await api("GET", f"{FILES}/broken.json", auth=await api.person("editor", Role.EDITOR)))[0] == 403
     assert (await api("GET", f"{FILES}/broken.json"))[0] == 200
 
 
-async def test_a_change_is_judged_before_it_is_done(api: Api, worker: StandIn) -> None:
-    """What the worker means to do, it is told to do: with the content that it has made of the body, on the state that it has looked at."""
+async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: StandIn) -> None:
+    """The worker makes exactly the planned change: with the content that it derived, on the state that it has read."""
     worker.touches = [touch("update", "a")]
     query = {"ref": "side", "message": "Why", "skipDryRun": "true"}
     status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
@@ -111,7 +111,7 @@ async def test_a_change_is_judged_before_it_is_done(api: Api, worker: StandIn) -
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_nothing_is_done_without_every_right(api: Api, worker: StandIn, method: str, verb: str) -> None:
-    """The caller may change things in one folder, and not at the root: one touch there refuses all. Viewers get no plan."""
+    """A caller with rights in one folder only is refused if one object is elsewhere. Viewers get no plan."""
     inside = await folder_for(api, "closed", "ina")
     body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
@@ -126,7 +126,7 @@ async def test_nothing_is_done_without_every_right(api: Api, worker: StandIn, me
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, worker: StandIn, method: str, verb: str) -> None:
-    """The worker is asked what it would do, and never to do it; the rights are those of the change."""
+    """The worker only plans; the required rights are those of the change."""
     inside, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
     assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside))[0] == 403
@@ -136,8 +136,8 @@ async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, wo
     assert (len(worker.asked), worker.done, await events(api)) == (2, [], [])
 
 
-async def test_who_may_write_but_not_read_is_answered_nothing(api: Api, worker: StandIn) -> None:
-    """An answer shows the whole object, so a change takes the right to read it, too."""
+async def test_a_change_requires_the_right_to_read(api: Api, worker: StandIn) -> None:
+    """A change also requires the right to read, because the response contains the object."""
     blind = await api.person("blind", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
     for method, verb in (("PUT", "update"), ("DELETE", "delete")):
         worker.touches = [touch(verb, "a")]
@@ -146,7 +146,7 @@ async def test_who_may_write_but_not_read_is_answered_nothing(api: Api, worker: 
 
 
 async def test_a_file_is_moved_from_where_it_was(api: Api, worker: StandIn) -> None:
-    """By POST, with or without other content; by PUT the word has no meaning."""
+    """POST moves a file, with or without other content; PUT refuses originalPath."""
     for sent in (b"", b"{}"):
         assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=sent))[0] == 200
         planned, done = worker.asked
@@ -167,7 +167,7 @@ async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worke
 
 
 async def test_a_change_that_others_overtake_is_planned_again(api: Api, worker: StandIn) -> None:
-    """And judged again; three times, then it is a conflict. A file that somebody else has made meanwhile is told at once."""
+    """It is authorized again, too; the third conflict is final. A file that already exists is reported immediately."""
     worker.faults = [Conflict("the branch has moved"), Conflict("the branch has moved")]
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD))[0] == 200
     assert [asked["base"] for asked in worker.done] == ["b1", "b3", "b5"]
@@ -181,7 +181,7 @@ async def test_a_change_that_others_overtake_is_planned_again(api: Api, worker: 
 
 
 async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> None:
-    """More than 5 MiB, what is no text, nothing at all, and a message longer than a book."""
+    """More than 5 MiB, no text, an empty body, and an overlong message are refused."""
     for method in ("POST", "PUT"):
         assert (await api(method, f"{FILES}/a.json", data=io.BytesIO(b" " * (5 * 1024 * 1024 + 1))))[0] == 413
         assert (await api(method, f"{FILES}/a.json", data=b'{"title": "\xff"}'))[0] == 400
@@ -211,8 +211,8 @@ async def test_what_cannot_be_a_file_is_refused(api: Api, worker: StandIn) -> No
         ("a%5Cb.json", "invalid characters"),
     ],
 )
-async def test_a_path_is_judged_as_it_was_sent(api: Api, worker: StandIn, path: str, said: str) -> None:
-    """Nothing on the way makes a safe path of an unsafe one, and nobody is asked for it."""
+async def test_a_path_is_checked_as_it_was_sent(api: Api, worker: StandIn, path: str, said: str) -> None:
+    """No component normalizes an unsafe path into a safe one, and the worker is not called."""
     for method in ("GET", "POST", "PUT", "DELETE"):
         status, body = await raw(api, method, f"{FILES}/{path}")
         assert (status, said in body["message"]) == (400, True), (method, body)
@@ -221,7 +221,7 @@ async def test_a_path_is_judged_as_it_was_sent(api: Api, worker: StandIn, path: 
 
 @pytest.mark.parametrize("name", ["ä b", "%20", *"()&+',#=;@!~[]{}<>:\"|?*`$^%", "\N{ROCKET}"])
 async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: StandIn, name: str) -> None:
-    """By its path, percent-encoded once; and by the query where it is moved."""
+    """Names are percent-encoded once in the path, or in the query for a move."""
     for method in ("GET", "PUT", "DELETE"):
         assert (await raw(api, method, f"{FILES}/deep/{quote(name, safe='')}.json"))[0] == 200
         assert worker.asked.pop()["path"] == f"deep/{name}.json"
@@ -230,7 +230,7 @@ async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: Stand
 
 
 async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
-    """One request by hand: programs for HTTP tidy paths up before they send them."""
+    """Send a request by hand, because HTTP clients normalize paths."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     body = "" if method == "GET" else "{}"
     head = (
@@ -244,8 +244,8 @@ async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
     return int(status.split()[1]), json.loads(rest.partition(b"\r\n\r\n")[2])
 
 
-async def test_a_repository_that_ends_is_not_changed(api: Api, worker: StandIn) -> None:
-    """409 while it waits for a finalizer of somebody else's; its files can be read still."""
+async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worker: StandIn) -> None:
+    """The status is 409 while it waits for another client's finalizer; its files can still be read."""
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     await judged(api, "team", healthy=True)
@@ -256,7 +256,7 @@ async def test_a_repository_that_ends_is_not_changed(api: Api, worker: StandIn) 
 
 
 async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: StandIn) -> None:
-    """404 for none, 424 for one that failed its probe, 504 where the worker takes too long; nothing is asked of the first two."""
+    """404 if unknown, 424 if unhealthy, 504 if the worker is too slow; the worker is not called for the first two."""
     assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
     assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
     await judged(api, "team", healthy=False)
@@ -266,8 +266,8 @@ async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: StandIn
     assert worker.asked == []
 
 
-async def test_why_a_repository_is_not_healthy_is_told_to_who_may_read_it(api: Api, worker: StandIn) -> None:
-    """The reasons name addresses and folders."""
+async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: StandIn) -> None:
+    """The reasons contain addresses and folders."""
     await judged(api, "team", healthy=False)
     editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
     for auth, reasons in ((editor, ": it is so"), (inside, "")):
@@ -282,8 +282,8 @@ async def test_a_worker_that_takes_too_long(api: Api, worker: StandIn, monkeypat
     assert (await api("GET", f"{FILES}/a.json"))[0] == 504
 
 
-async def test_commits_are_by_whoever_asks(api: Api, worker: StandIn) -> None:
-    """A person with name and address; who has none is known by login, and by an address that leads nowhere."""
+async def test_commits_have_the_caller_as_author(api: Api, worker: StandIn) -> None:
+    """The author is the user's name and e-mail; other callers have their login and an undeliverable address."""
     anna = await api.person("anna", Role.EDITOR)
     await api.sql("""update "user" set name = ' Anna <Ä>. ', email = 'anna@example.org' where login = 'anna'""")
     _, bearer = await api.token(await api.account("robot", Role.EDITOR), "t")

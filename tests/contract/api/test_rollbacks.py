@@ -1,4 +1,4 @@
-"""Going back: what was synced before is stored again, and stays until the branch moves or somebody asks."""
+"""Rollbacks: an earlier commit is stored again, and held until the branch moves or a user requests a sync."""
 
 import asyncio
 import shutil
@@ -24,7 +24,7 @@ TEAM = f"{REPOSITORIES}/team"
 
 
 async def ended(api: Api, job: dict[str, Any]) -> dict[str, Any]:
-    """The status of a job once it has ended."""
+    """Return the status of a job once it has ended."""
     heard = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: heard.set(), heard.set):
         while True:
@@ -42,7 +42,7 @@ async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, A
 
 
 async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True, by: str = jobs.SCHEDULER) -> dict[str, Any]:
-    """The status of a sync that no person asks for, submitted as the scheduler does it, or for a host that calls."""
+    """Return the status of a sync submitted as by the scheduler or by a webhook."""
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
@@ -56,14 +56,14 @@ async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True,
 
 
 async def revisions(api: Api) -> list[tuple[str, str]]:
-    """The commits, the newest first, and what is told of each."""
+    """Return the commits, the newest first, with their members."""
     status, found = await api("GET", f"{TEAM}/revisions")
     assert (status, found["kind"]) == (200, "RevisionList"), found
     return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in found["items"]]
 
 
 async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
-    """Three commits, each synced."""
+    """Return three commits, each synced."""
     work = server.make("team.git")
     found = [work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
     await repository(api, server)
@@ -76,7 +76,7 @@ async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
 
 
 async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> None:
-    """Each time to the commit that was stored before; then to one that is named, and by a sync to the newest again."""
+    """Each rollback restores the previous commit; then a named one, and a sync the newest again."""
     _, first, second, third = await three(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
@@ -99,7 +99,7 @@ async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> N
 
 
 async def test_what_was_gone_back_from_is_skipped(git_api: Api, git_server: GitServer) -> None:
-    """A newer commit goes back to what was stored before it, not to the one that was bad."""
+    """A rollback from a newer commit skips the one that was withdrawn before."""
     work, _, second, third = await three(git_api, git_server)
     await roll_back(git_api)
     fourth = work.commit({"a.json": dashboard("a", "4")})
@@ -111,7 +111,7 @@ async def test_what_was_gone_back_from_is_skipped(git_api: Api, git_server: GitS
 
 
 async def test_a_commit_with_a_bad_file_is_gone_back_from(git_api: Api, git_server: GitServer) -> None:
-    """What was left of it goes, too, and so does what is wrong with it."""
+    """Its objects and its faults are removed."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
     await repository(git_api, git_server)
@@ -125,8 +125,8 @@ async def test_a_commit_with_a_bad_file_is_gone_back_from(git_api: Api, git_serv
     assert await git_api.sql("select count(*) from repository_fault") == 0
 
 
-async def test_it_is_held_against_syncs_that_nobody_asked_for(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """Until the branch is elsewhere; then what is stored is what a full sync would store."""
+async def test_it_is_held_against_syncs_that_no_user_requested(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
+    """The hold lasts until the branch moves; then the result equals that of a full sync."""
     work, _, second, _ = await three(git_api, git_server)
     await roll_back(git_api)
     for incremental, by in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
@@ -144,7 +144,7 @@ async def test_it_is_held_against_syncs_that_nobody_asked_for(git_api: Api, git_
 
 
 async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """Its sync takes the newest commit."""
+    """The sync of the new spec stores the newest commit."""
     _, _, _, third = await three(git_api, git_server)
     await roll_back(git_api)
     _, team = await git_api("GET", TEAM)
@@ -155,7 +155,7 @@ async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, bro
 
 
 async def test_a_rollback_comes_after_the_sync_before_it(git_api: Api, git_server: GitServer) -> None:
-    """What was asked for while a sync waits is done after it, and goes to what was meant then: it holds against the newer commit, too."""
+    """A rollback requested while a sync waits runs after it, to the commit meant at the request, and holds."""
     work, _, second, third = await three(git_api, git_server)
     fourth = work.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
@@ -169,7 +169,7 @@ async def test_a_rollback_comes_after_the_sync_before_it(git_api: Api, git_serve
 
 @pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
 async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
-    """It is kept here though the branch was rewritten; else the host is asked, and where it has none either, that is told."""
+    """It is kept locally although the branch was rewritten; else the host is asked; if missing there, that is reported."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
@@ -198,7 +198,7 @@ async def test_a_commit_that_no_branch_leads_to(git_api: Api, git_server: GitSer
 
 
 async def test_it_can_be_tried(git_api: Api, git_server: GitServer) -> None:
-    """The dry run tells what would become of everything, and nothing does."""
+    """The dry run returns the plan and changes nothing."""
     _, _, second, third = await three(git_api, git_server)
     status, found = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
     assert (status, found["kind"], found["ref"], found["base"]) == (200, "SyncPlan", second, third)
@@ -207,7 +207,7 @@ async def test_it_can_be_tried(git_api: Api, git_server: GitServer) -> None:
 
 
 async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
-    """Who may not, what is not known, what was never synced, and the words by which nobody else puts a commit back."""
+    """Missing rights, unknown commits, and reserved options are refused."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
@@ -227,7 +227,7 @@ async def test_what_is_refused(git_api: Api, git_server: GitServer) -> None:
 
 
 async def test_a_folder_has_nothing_to_go_back_to(git_api: Api) -> None:
-    """400 says so."""
+    """The status is 400."""
     (git_api.data / "x").mkdir()
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}

@@ -1,4 +1,4 @@
-"""Deliveries of git hosts: believed by their signature alone, taken once, answered at once, whatever else is away."""
+"""Webhook deliveries: verified by signature only, accepted once, and acknowledged immediately."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ from dashwright.common.stores import resources
 
 
 async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
-    """No worker runs here: nobody is asked. The audit tells that the host asked for it."""
+    """No worker runs: no other service is called. The audit names the host as the actor."""
     await hooked(api)
     status, told = await deliver(api)
     job = {"action": "sync", "repository": "boards", "sync": {"incremental": True}}
@@ -27,8 +27,8 @@ async def test_a_push_queues_a_sync_and_says_so(api: Api) -> None:
     assert [tuple(row) for row in rows] == [("webhook:boards", 1, "ok", 202)]
 
 
-async def test_a_delivery_is_taken_once(api: Api) -> None:
-    """Also when it comes again at the same moment, or under another id, which is not signed: a stranger may have caught it."""
+async def test_a_delivery_is_accepted_once(api: Api) -> None:
+    """Repeated deliveries are detected, concurrent ones and those with another id as well: the id is not signed."""
     await hooked(api)
     answers = await asyncio.gather(*(deliver(api) for _ in range(5)))
     assert {status for status, _ in answers} <= {200, 202}
@@ -43,7 +43,7 @@ async def test_a_delivery_is_taken_once(api: Api) -> None:
 
 
 async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
-    """Its signature is over the form as it was sent."""
+    """The signature covers the form as it was sent."""
     await hooked(api)
     body = urlencode({"payload": json.dumps(PUSH)}).encode()
     status, told = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
@@ -73,7 +73,7 @@ async def test_without_the_right_signature_nothing_happens(api: Api, headers: di
     ids=["none", "short", "no digits", "another algorithm"],
 )
 async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, headers: dict[str, str]) -> None:
-    """An endless one is answered all the same."""
+    """A response is sent even if the body is endless."""
     await hooked(api)
     read = 0
 
@@ -87,14 +87,14 @@ async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, h
         assert answer.status == 401
 
 
-async def test_a_packed_delivery_is_not_unpacked_for_strangers(api: Api) -> None:
-    """Hosts send none: what is small on its way may be large."""
+async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) -> None:
+    """Compressed bodies are refused: hosts send none, and a small one may be large when unpacked."""
     await hooked(api)
     assert (await deliver(api, headers={"Content-Encoding": "gzip"}))[0] == 415
 
 
-async def test_strangers_hold_no_more_than_their_share(api: Api) -> None:
-    """While one large delivery is on its way another from there is refused, and small ones are taken; after it, large ones are again."""
+async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
+    """While a large delivery is received, another from that network is refused, and small ones are accepted."""
     await hooked(api)
     large = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
     is_under_way, may_end = asyncio.Event(), asyncio.Event()
@@ -123,7 +123,7 @@ async def test_strangers_hold_no_more_than_their_share(api: Api) -> None:
 
 
 async def test_large_deliveries_are_taken_and_larger_ones_refused(api: Api) -> None:
-    """Up to 25 MB, as hosts send them."""
+    """The limit is 25 MB, the largest that hosts send."""
     await hooked(api)
     assert (await deliver(api, {**PUSH, "filler": "x" * (24 << 20)}))[0] == 202
     assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, number="d-2"))[0] == 413
@@ -147,28 +147,28 @@ async def test_signed_rubbish_is_a_bad_request(api: Api, body: bytes, media_type
 
 @pytest.mark.parametrize("number", ["", "x" * 101])
 async def test_a_delivery_needs_an_id(api: Api, number: str) -> None:
-    """Without one nobody could tell whether it was taken."""
+    """Without an id, a repeated delivery could not be detected."""
     await hooked(api)
     assert (await deliver(api, number=number))[0] == 400
 
 
-async def test_strangers_learn_of_no_repository(api: Api) -> None:
-    """None at all, one without a hook and one with another secret give the same response."""
+async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
+    """A missing repository, one without a webhook and one with another secret give the same response."""
     missing = await deliver(api, secret="a stranger's")
     await hooked(api, sealed=False)
     assert await deliver(api, secret="a stranger's") == missing
     assert missing[0] == 401
 
 
-async def test_a_stranger_learns_of_no_repository_that_has_a_hook(api: Api) -> None:
-    """As one without."""
+async def test_a_missing_signature_reveals_no_webhook(api: Api) -> None:
+    """The response is the same as for a repository without a webhook."""
     missing = await deliver(api, secret="a stranger's")
     await hooked(api)
     assert await deliver(api, secret="a stranger's") == missing
 
 
-async def test_an_unhealthy_repository_is_told_to_who_signs(api: Api) -> None:
-    """By what was seen last; a ping is answered."""
+async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Api) -> None:
+    """The last known health decides; a ping succeeds regardless."""
     await hooked(api, healthy=False)
     status, told = await deliver(api)
     assert (status, told["message"]) == (424, "The repository configuration is not healthy")
@@ -176,8 +176,8 @@ async def test_an_unhealthy_repository_is_told_to_who_signs(api: Api) -> None:
     assert (await deliver(api, secret="another"))[0] == 401
 
 
-async def test_nobody_who_writes_objects_holds_a_delivery_up(api: Api) -> None:
-    """A host waits for a few seconds at most; a sync may write for longer."""
+async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
+    """A host waits for a few seconds only; a sync may write for longer."""
     await hooked(api)
     async with api.database.transaction() as connection:
         await resources.lock(connection)
@@ -185,8 +185,8 @@ async def test_nobody_who_writes_objects_holds_a_delivery_up(api: Api) -> None:
             assert (await deliver(api))[0] == 202
 
 
-async def test_the_status_tells_when_the_host_called_last(start_api: StartApi) -> None:
-    """A little later, since it is written for many calls at once."""
+async def test_the_status_has_the_time_of_the_last_delivery(start_api: StartApi) -> None:
+    """The time appears with a delay, because times are written in batches."""
     api = await start_api(last_used_seconds=0.05)
     await hooked(api)
     heard = asyncio.Event()
