@@ -22,7 +22,7 @@ async def uid(database: Database) -> uuid.UUID:
 
 
 async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
-    """Store commits in sequence; an empty one stands for a sync that did not store everything."""
+    """Store commits in sequence; an empty one means a sync that did not store everything."""
     for commit in commits:
         edition = (await repositories.stored_commit(connection, uid, generation=1)).edition
         assert await repositories.note_commit(connection, uid, commit, generation=1, edition=edition)

@@ -35,6 +35,7 @@ class ExactNumber(float):
     text: str
 
     def __new__(cls, text: str) -> Self:
+        """Create the number from its text."""
         number = float.__new__(cls, text)
         number.text = text
         return number
