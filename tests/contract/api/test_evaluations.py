@@ -94,7 +94,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    monkeypatch.setattr(panel_validation, "_PATIENCE", 30.0)  # a busy machine is no service that is away
+    monkeypatch.setattr(panel_validation, "_TIMEOUT", 30.0)  # A busy test machine must not look like an unavailable service.
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
@@ -170,7 +170,7 @@ async def test_without_the_expressions_service_an_evaluation_waits_for_it(
     start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is accepted, and so is a whole batch without waiting for each; a panel that cannot be evaluated ends as an error then."""
-    monkeypatch.setattr(panel_validation, "_PATIENCE", 0.2)
+    monkeypatch.setattr(panel_validation, "_TIMEOUT", 0.2)
     monkeypatch.setattr(panel_validation, "_SILENT_SECONDS", 60.0)
     api = await start_api()
     async with asyncio.timeout(5):

@@ -128,7 +128,7 @@ class Jobs:
         wanted = [_with_metadata(job, metadata) for job in self._wanted(namespace, specs, repositories)]
         submitted = await self._submit(actor, namespace, JOB, wanted, once, dry_run=dry_run)
         if not dry_run:
-            await self._queued.show(submitted, patience=_STATUS_SECONDS)
+            await self._queued.show(submitted, timeout=_STATUS_SECONDS)
         return submitted
 
     async def check_plan(self, namespace: str, specs: Sequence[JobSpec]) -> None:
@@ -152,7 +152,7 @@ class Jobs:
         wanted = self._wanted(repository.namespace, [spec], repositories)
         submitted = await self._submit(actor, repository.namespace, JOB, wanted, once, dry_run=dry_run)
         if not dry_run:
-            await self._queued.show(submitted, patience=0)  # Git hosts wait a few seconds only.
+            await self._queued.show(submitted, timeout=0)  # Git hosts wait a few seconds only.
 
     def _wanted(self, namespace: str, specs: Sequence[JobSpec], repositories: Mapping[str, _Repository]) -> Sequence[NewJob]:
         now, known = self._clock.now(), [repositories[spec.repository] for spec in specs]

@@ -18,7 +18,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.settings import Settings
 
 _CHANNEL = "identity"
-_PATIENCE = 5.0
+_TIMEOUT = 5.0
 """Seconds to wait at startup for notifications of changed rights. Watches opened earlier are closed once notifications arrive."""
 
 
@@ -54,7 +54,7 @@ class Authentication:
         listener = self._database.listen(_CHANNEL, self.identities.forget, begin, self.identities.suspend)
         await self._listening.enter_async_context(listener)
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_TIMEOUT):
                 await begun.wait()
 
     async def stop(self) -> None:

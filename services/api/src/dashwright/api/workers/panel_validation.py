@@ -17,7 +17,7 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
 log = structlog.get_logger()
 
-_PATIENCE: Final = 2.0
+_TIMEOUT: Final = 2.0
 """Seconds that a submission waits for a slot, and then for the service."""
 
 _SILENT_SECONDS: Final = 5.0
@@ -37,7 +37,7 @@ class PanelValidationClient:
         self._broker = broker
         self._queue = broker.topology.query
         self._rpc = rpc
-        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, seconds=_PATIENCE, subject="panels to validate")
+        self._limiter = FairLimiter(_SLOTS, waiting=_WAITING, seconds=_TIMEOUT, subject="panels to validate")
         self._silent_until = 0.0
 
     async def check(self, org_id: int, wanted: EvaluationSubmission) -> None:
@@ -60,7 +60,7 @@ class PanelValidationClient:
         try:
             async with self._limiter.slot(org_id):
                 await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
-                response = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_PATIENCE, headers=headers)
+                response = await self._rpc.call(self._queue, orjson.dumps(request), timeout=_TIMEOUT, headers=headers)
                 faults: list[dict[str, str]] = orjson.loads(await response.read()).get("faults", [])
                 return faults
         except TooManyRequests as error:

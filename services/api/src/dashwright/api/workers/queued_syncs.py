@@ -24,15 +24,15 @@ class QueuedSyncs:
         self._database = database
         self._showing: set[asyncio.Task[None]] = set()
 
-    async def show(self, submitted: Iterable[StoredJob], *, patience: float) -> None:
-        """Write the syncs among the jobs to the status. Waits up to ``patience`` seconds; the rest continues in the background."""
+    async def show(self, submitted: Iterable[StoredJob], *, timeout: float) -> None:
+        """Write the syncs among the jobs to the status. Waits up to ``timeout`` seconds; the rest continues in the background."""
         uids = list(dict.fromkeys(job.uid for job in submitted if mirror.concerns(job)))
         if not uids:
             return
         task = asyncio.create_task(self._show(uids), name="show-queued-syncs")
         self._showing.add(task)
         task.add_done_callback(self._showing.discard)
-        await asyncio.wait({task}, timeout=patience)
+        await asyncio.wait({task}, timeout=timeout)
 
     async def stop(self) -> None:
         """Wait for the writes in progress."""

@@ -27,13 +27,13 @@ UNHEALTHY_SECONDS = 5
 class RepositoryHealthClient:
     """The client. Results of probes are reused from the stored status of the repository."""
 
-    def __init__(self, broker: Broker, rpc: RpcClient, clock: Clock, *, patience: float = 2.0) -> None:
-        """Create the client. A request waits up to ``patience`` seconds for the worker."""
+    def __init__(self, broker: Broker, rpc: RpcClient, clock: Clock, *, timeout: float = 2.0) -> None:
+        """Create the client. A request waits up to ``timeout`` seconds for the worker."""
         self._broker = broker
         self._queue = broker.topology.probe
         self._rpc = rpc
         self._clock = clock
-        self._patience = patience
+        self._timeout = timeout
 
     async def require_healthy(self, namespace: str, repositories: Sequence[StoredObject]) -> None:
         """Raise Unhealthy for the first repository whose probe failed. A probe without response does not count as failed."""
@@ -58,7 +58,7 @@ class RepositoryHealthClient:
         request = ProbeRequest(namespace=namespace, name=name)
         try:
             await self._broker.check()  # Fails immediately without a broker, where the call would wait for its timeout.
-            response = await self._rpc.call(self._queue, request.to_json(), timeout=self._patience)
+            response = await self._rpc.call(self._queue, request.to_json(), timeout=self._timeout)
             return HealthStatus.model_validate_json(await response.read())
         except (Unavailable, DeadlineExceeded) as error:
             log.info("repository_not_probed", repository=name, error=error.message)
