@@ -22,7 +22,6 @@ LONGEST_LINE_OF_DOCS = 100
 NOT_YET = (
     "docs/reference/settings.md",
     "tests/contract/*",
-    "tests/integration/*",
     "tests/unit/*",
 )
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from typing import Any
 
 import pytest
 from tests.acceptance.client import Client
@@ -48,37 +49,25 @@ async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong: dic
     assert all(any(f"DASHWRIGHT_{setting}" in line for line in errors) for setting in wrong)
 
 
-@pytest.mark.parametrize("name", SERVICES)
-async def test_a_missing_broker_ends_the_start(database_url: str, name: str) -> None:
-    """Without a broker the service logs that it waits, then ends with status 1 and one line with the address but not the password."""
-    settings = {
-        "DATABASE_URL": database_url,
-        "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/",
-        "START_SECONDS": "2",
-        "SECRET_KEY": KEY,
-    }
+@pytest.mark.parametrize(
+    ("missing", "event", "fields", "name"),
+    [
+        *(("AMQP_URL", "broker_not_reached", {}, name) for name in SERVICES),
+        *(("DATABASE_URL", "waiting_at_start", {"what": "database"}, name) for name in SERVICES[:2]),
+    ],
+)
+async def test_a_missing_server_ends_the_start(
+    database_url: str, amqp_url: str, missing: str, event: str, fields: dict[str, Any], name: str
+) -> None:
+    """Without its server a service logs that it waits, then ends with status 1 and one line with the address but not the password."""
+    settings = {"DATABASE_URL": database_url, "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": KEY}
+    unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d", "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/"}
+    settings[missing] = unreachable[missing]
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, errors = await run_to_end(service)
     assert (status, len(errors)) == (1, 1), service.lines
     assert NOWHERE in errors[0]
-    assert service.logged("broker_not_reached")
-    assert not [line for line in service.lines if "hunter22" in line]
-
-
-@pytest.mark.parametrize("name", SERVICES[:2])
-async def test_a_missing_database_ends_the_start(amqp_url: str, name: str) -> None:
-    """Without a database the service logs that it waits, then ends with status 1 and one line with the address but not the password."""
-    settings = {
-        "DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d",
-        "AMQP_URL": amqp_url,
-        "START_SECONDS": "2",
-        "SECRET_KEY": KEY,
-    }
-    service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
-    status, errors = await run_to_end(service)
-    assert (status, len(errors)) == (1, 1), service.lines
-    assert NOWHERE in errors[0]
-    assert service.logged("waiting_at_start", what="database")
+    assert service.logged(event, **fields)
     assert not [line for line in service.lines if "hunter22" in line]
 
 
