@@ -60,7 +60,7 @@ async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, s
     assert await left(database) == {"ours", "theirs"}
 
 
-async def test_an_object_deleted_since_the_plan_is_no_conflict(database: Database, stored: StoredResources) -> None:
+async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, stored: StoredResources) -> None:
     """The removal of an object that another client deleted succeeds."""
     await make(database, "ours", "r")
     await stored.apply("default", removals("ours", "gone"), Snapshot())

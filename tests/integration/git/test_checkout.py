@@ -43,7 +43,7 @@ async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> N
     assert entries["deep/"] == ""
 
 
-async def test_a_file_is_read_as_it_is_in_the_commit(work: Work, read: Read) -> None:
+async def test_a_file_is_read_from_the_commit(work: Work, read: Read) -> None:
     work.commit({"ü/a b.json": b'{"title": "\xc3\xbc"}'})
     checkout = await read()
     file = checkout.open_reader()("ü/a b.json")
@@ -54,7 +54,7 @@ async def test_a_file_is_read_as_it_is_in_the_commit(work: Work, read: Read) -> 
             checkout.open_reader()(path)
 
 
-async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> None:
+async def test_only_regular_files_are_read(work: Work, read: Read) -> None:
     """Links, submodules, LFS pointers and files that are too large are named with the reason, and the others are read."""
     (work.folder / "link.json").symlink_to("/etc/passwd")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
@@ -74,7 +74,7 @@ async def test_what_is_no_file_is_refused_by_itself(work: Work, read: Read) -> N
     assert checkout.open_reader()("good.json").body == b"{}"
 
 
-async def test_names_that_are_no_text_are_shown_escaped(work: Work, read: Read) -> None:
+async def test_names_that_are_not_utf8_are_escaped(work: Work, read: Read) -> None:
     """The rules on paths then refuse them by name."""
     (work.folder / os.fsdecode(b"\xff.json")).write_text("{}")
     work.push()
@@ -87,7 +87,7 @@ async def test_too_many_entries_are_refused(work: Work, read: Read) -> None:
         await (await read(most_entries=10)).entries()
 
 
-async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
+async def test_a_difference_lists_all_changes(work: Work, read: Read) -> None:
     """Changed files are listed with the existing directories above them; nothing differs from a commit to itself."""
     old = work.commit({"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"})
     work.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
@@ -102,7 +102,7 @@ async def test_what_changed_since_a_commit(work: Work, read: Read) -> None:
     assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
 
 
-async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: Read) -> None:
+async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work: Work, read: Read) -> None:
     """A copied file is new; a file that became executable is examined and found unchanged."""
     old = work.commit({"a.json": "1" * 1000, "run.json": "2"})
     (work.folder / "run.json").chmod(0o755)
@@ -116,7 +116,7 @@ async def test_a_copy_comes_and_another_mode_changes_no_bytes(work: Work, read: 
     }
 
 
-async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read) -> None:
+async def test_names_that_are_not_utf8_are_in_a_difference(work: Work, read: Read) -> None:
     """They are escaped, and the directory that they leave behind is listed."""
     place = work.folder / os.fsdecode(b"\xff")
     place.mkdir()
@@ -129,7 +129,7 @@ async def test_names_that_are_no_text_differ_like_others(work: Work, read: Read)
     assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
 
 
-async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read: Read) -> None:
+async def test_a_directory_in_place_of_a_file_is_a_difference(work: Work, read: Read) -> None:
     """Only its own change is listed of a hidden directory, as no walk enters it."""
     old = work.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
     work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
@@ -141,7 +141,7 @@ async def test_a_file_and_a_directory_in_its_place_both_differ(work: Work, read:
     assert ({entry.path for entry in found.entries}, found.growth) == ({"a/", "a/e.json", "b", ".h/"}, 0)
 
 
-async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Read) -> None:
+async def test_equal_trees_are_not_read(work: Work, read: Read) -> None:
     """The cost of a difference does not grow with the repository."""
     old = work.commit({"same/a.json": "{}", "b.json": "{}"})
     work.commit({"b.json": "[]"})
@@ -153,7 +153,7 @@ async def test_what_is_the_same_in_both_is_not_looked_into(work: Work, read: Rea
     assert found.paths == {"b.json"}
 
 
-async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read) -> None:
+async def test_a_new_or_removed_link_makes_a_difference_impossible(work: Work, read: Read) -> None:
     """A new link may hide a directory, so everything is examined; an old one hides nothing new."""
     old = work.commit({"a.json": "{}"})
     (work.folder / "link").symlink_to("a.json")
@@ -167,7 +167,7 @@ async def test_a_link_that_comes_or_goes_is_no_difference(work: Work, read: Read
     assert [(entry.path, "symbolic link" in entry.fault) for entry in found.entries] == [("link", True)]
 
 
-async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
+async def test_a_too_large_difference_is_not_returned(work: Work, read: Read) -> None:
     """Then everything is examined, and that reports what is too large."""
     old = work.commit({"a.json": "{}"})
     work.commit({f"{number}.json": "{}" for number in range(11)})
@@ -175,13 +175,13 @@ async def test_too_large_a_difference_is_none(work: Work, read: Read) -> None:
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "no commit", ""], ids=["unknown", "text", "empty"])
-async def test_what_is_no_earlier_commit_has_no_difference(work: Work, read: Read, since: str) -> None:
+async def test_only_an_ancestor_has_a_difference(work: Work, read: Read, since: str) -> None:
     work.commit({"a.json": "{}"})
     assert await (await read()).difference_since(since) is None
 
 
 @pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
-async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read, lost: str) -> None:
+async def test_a_missing_object_damages_the_mirror(work: Work, read: Read, lost: str) -> None:
     """The copy is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
     work.commit({"in/a.json": "{}", "b.json": "{}"})
     checkout = await read()
@@ -195,7 +195,7 @@ async def test_what_the_copy_has_lost_is_no_missing_file(work: Work, read: Read,
     assert again.open_reader()("in/a.json").body == b"{}"
 
 
-async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read) -> None:
+async def test_additional_paths_are_in_a_difference(work: Work, read: Read) -> None:
     """Extra paths are listed as they are now, with the directories above them; deleted ones only if the difference has them."""
     old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
     work.commit({"c.json": None, "d.json": "{ }"})
@@ -211,7 +211,7 @@ async def test_what_is_asked_for_besides_is_looked_at_too(work: Work, read: Read
 
 
 @pytest.mark.parametrize("name", [".keep", "a.json"])
-async def test_one_tree_in_millions_of_places_is_looked_at_within_bounds(work: Work, read: Read, name: str) -> None:
+async def test_a_tree_in_millions_of_places_is_bounded(work: Work, read: Read, name: str) -> None:
     """A repository of a few hundred bytes may name more paths than fit into memory: that is too many, and the difference is unknown."""
     before = work.commit({"z.json": "{}"})
     tree = git(work.folder, "mktree", lines=f"100644 blob {git(work.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
@@ -249,7 +249,7 @@ async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read
         await read()
 
 
-async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: Read) -> None:
+async def test_a_checkout_may_be_limited_to_a_directory(work: Work, read: Read) -> None:
     """Paths are relative to the directory, and the limits are those of the directory."""
     outside = {f"{number}.json": "{" for number in range(20)}
     work.commit(
@@ -263,7 +263,7 @@ async def test_of_one_directory_only_what_lies_in_it_is_there(work: Work, read: 
             checkout.open_reader()(path)
 
 
-async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read: Read) -> None:
+async def test_changes_outside_the_directory_are_ignored(work: Work, read: Read) -> None:
     """Links and submodules outside do not matter either."""
     old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work.folder / "link").symlink_to("b.json")
@@ -276,7 +276,7 @@ async def test_a_commit_outside_the_directory_is_no_difference(work: Work, read:
     assert {entry.path for entry in found.entries} == {"in/", "in/f.json"}
 
 
-async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) -> None:
+async def test_a_missing_directory_is_empty(work: Work, read: Read) -> None:
     """It appears and disappears with its files, unless it must exist: then its absence is an error."""
     old = work.commit({"a.json": "{}"})
     assert await (await read("x/y")).entries() == []
@@ -294,7 +294,7 @@ async def test_a_directory_that_is_not_there_is_empty(work: Work, read: Read) ->
         gone.open_reader()
 
 
-async def test_what_is_no_directory_is_reported(work: Work, read: Read) -> None:
+async def test_a_path_that_is_not_a_directory_is_refused(work: Work, read: Read) -> None:
     """A file or a link is not treated as an empty directory."""
     (work.folder / "link").symlink_to("real")
     work.commit({"real/a.json": "{}", "file": "x"})
@@ -303,7 +303,7 @@ async def test_what_is_no_directory_is_reported(work: Work, read: Read) -> None:
             await (await read(path)).entries()
 
 
-async def test_sizes_are_reported_where_they_are_asked_for(work: Work, read: Read) -> None:
+async def test_sizes_are_returned_on_request(work: Work, read: Read) -> None:
     """Sizes are in bytes, for every readable file; a copy that lacks one is damaged."""
     (work.folder / "link").symlink_to("a.json")
     work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})

@@ -98,7 +98,7 @@ async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, as
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
-async def test_what_is_not_named_stays_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
+async def test_other_files_do_not_change(server: GitServer, work: Work, write: Write) -> None:
     """Executables keep their mode, also when changed; links, submodules and names that are not UTF-8 are kept."""
     (work.folder / "run.sh").write_text("x")
     (work.folder / "run.sh").chmod(0o755)
@@ -119,7 +119,7 @@ async def test_what_is_not_named_stays_to_the_bit(server: GitServer, work: Work,
 
 
 @pytest.mark.parametrize("name", ["ü/ß.json", "日本.yaml", "a b.json", ".keep", "-rf.json", "con'\"$(id).json", "e\u0301.json"])
-async def test_names_are_taken_as_they_are(server: GitServer, work: Work, write: Write, name: str) -> None:
+async def test_names_are_not_changed(server: GitServer, work: Work, write: Write, name: str) -> None:
     base = work.commit({"a.json": "{}"})
     made = await write(base, {name: b"body"})
     assert hosted(server, "show", f"main:{name}") == "body"
@@ -139,7 +139,7 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, wr
     assert len(await GitCheckout(made).entries()) == 1012
 
 
-async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work, write: Write) -> None:
+async def test_empty_directories_are_removed(server: GitServer, work: Work, write: Write) -> None:
     """Empty directories above it are removed, too; removing the last file of all leaves an empty commit."""
     base = work.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
     second = await write(base, {"x/y/z/b.json": None})
@@ -149,7 +149,7 @@ async def test_a_directory_goes_with_its_last_file(server: GitServer, work: Work
     assert hosted(server, "ls-tree", "main") == ""
 
 
-async def test_a_change_inside_a_directory_leaves_the_rest_to_the_bit(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: Work, write: Write) -> None:
     """Paths are relative to the directory, also in errors; files outside are kept, even those with equal names."""
     (work.folder / "run.sh").write_text("x")
     (work.folder / "run.sh").chmod(0o755)
@@ -169,7 +169,7 @@ async def test_a_change_inside_a_directory_leaves_the_rest_to_the_bit(server: Gi
     hosted(server, "fsck", "--strict", "--no-dangling")
 
 
-async def test_a_directory_is_made_by_its_first_file_and_kept_after_its_last(server: GitServer, work: Work, write: Write) -> None:
+async def test_the_directory_of_a_repository_is_kept(server: GitServer, work: Work, write: Write) -> None:
     """The next sync must find it. A change without effect creates neither a commit nor a directory."""
     base = work.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
@@ -184,7 +184,7 @@ async def test_the_first_commit_of_all_may_be_in_a_directory(server: GitServer, 
     assert hosted(server, "ls-tree", "-r", "--name-only", "main") == "x/y/b.json"
 
 
-async def test_a_file_and_a_directory_may_change_places(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a": "file", "b/x.json": "{}"})
     await write(base, {"a": None, "a/new.json": b"{}", "b/x.json": None, "b": b"file"})
     assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a/new.json", "b"]
@@ -201,7 +201,7 @@ async def test_a_file_and_a_directory_may_change_places(server: GitServer, work:
         ({"link/x.json": b""}, BadRequest, "is a file"),
     ],
 )
-async def test_an_edit_that_does_not_fit_changes_nothing(
+async def test_an_invalid_edit_changes_nothing(
     server: GitServer, work: Work, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], stderr: str
 ) -> None:
     (work.folder / "link").symlink_to("d")
@@ -211,7 +211,7 @@ async def test_an_edit_that_does_not_fit_changes_nothing(
     assert hosted(server, "rev-parse", "main") == base
 
 
-async def test_nothing_different_is_no_commit(server: GitServer, work: Work, write: Write) -> None:
+async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work, write: Write) -> None:
     """The present state is returned."""
     base = work.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
@@ -231,7 +231,7 @@ async def test_the_first_commit_of_an_empty_repository(
         await write("", {"b.json": b"{}"}, own=own)
 
 
-async def test_a_branch_is_made_where_there_is_none(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_missing_branch_is_created(server: GitServer, work: Work, write: Write) -> None:
     """It starts from the base, the own branch is unchanged, and later changes work like any other."""
     base = work.commit({"a.json": "{}"})
     first = await write(base, {"b.json": b"{}"}, ref="new/branch")
@@ -244,7 +244,7 @@ async def test_a_branch_is_made_where_there_is_none(server: GitServer, work: Wor
         await write(base, {"b.json": b"{}"}, ref="new/branch")
 
 
-async def test_a_branch_below_the_name_of_another_cannot_be(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_branch_below_the_name_of_another_is_refused(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main/x' cannot be created"):
         await write(base, {"b.json": b"{}"}, ref="main/x")
@@ -279,7 +279,7 @@ async def test_a_directory_too_large_to_be_loaded_is_not_changed(
     assert hosted(server, "rev-parse", "main") == base
 
 
-async def test_the_default_branch_is_not_written_to_as_if_it_were_another(server: GitServer, work: Work, write: Write) -> None:
+async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, work: Work, write: Write) -> None:
     """If the own branch is the host's default one, naming it must not bypass the right to write to it."""
     base = work.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main' is the repository's own"):
@@ -290,7 +290,7 @@ async def test_the_default_branch_is_not_written_to_as_if_it_were_another(server
 
 
 @pytest.mark.parametrize("ref", ["", "side"])
-async def test_a_branch_that_has_moved_is_a_conflict(server: GitServer, work: Work, write: Write, ref: str) -> None:
+async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write: Write, ref: str) -> None:
     """Commits of other writers are kept, whether they came before the change or during the push."""
     base = work.commit({"a.json": "{}"})
     work.commit({"x.json": "{}"}, branch="side")
@@ -324,7 +324,7 @@ async def test_of_two_concurrent_changes_one_succeeds(server: GitServer, mirrors
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
-async def test_a_hook_refuses_in_its_own_words(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
+async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
     """The error has the hook's first lines without secrets; nothing of the change is left in the copy."""
     base = work.commit({"a.json": "{}"})
     kept = await mirrors.fetch("uid", ask("r.git"), "main")
@@ -341,7 +341,7 @@ async def test_a_hook_refuses_in_its_own_words(server: GitServer, mirrors: Mirro
     assert await mirrors.fetch("uid", ask("r.git"), "main") == kept
 
 
-async def test_who_may_read_only_is_reported(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_read_only_token_is_refused(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a.json": "{}"})
     git(server.root / "r.git", "config", "http.receivepack", "false")
     with pytest.raises(Forbidden, match="403"):
@@ -349,7 +349,7 @@ async def test_who_may_read_only_is_reported(server: GitServer, work: Work, writ
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_a_push_whose_end_was_not_heard_is_looked_for(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
+async def test_a_push_without_a_response_is_checked(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
     """It counts if it arrived, even below later commits; otherwise the error is raised."""
     base = work.commit({"a.json": "{}"})
 
@@ -383,7 +383,7 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
     await write(base, {"b.json": b"{}"})
 
 
-async def test_many_drafts_are_as_many_commits_in_one_push(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
+async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
     """Each has its author, time and message; a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [

@@ -52,7 +52,7 @@ def refusing(server: GitServer, status: int, **headers: str) -> None:
     server.requests.clear()
 
 
-async def test_what_is_counted_is_what_is_asked(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
+async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
     """A probe, a clone and a push cost as many requests as the host receives."""
     counting = Counting()
     counted = replace(remote, budget=counting)
@@ -65,7 +65,7 @@ async def test_what_is_counted_is_what_is_asked(remote: Remote, mirrors: Mirrors
     assert counting.taken == len(server.requests) == 7
 
 
-async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
+async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
     """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
     asked, unasked = (replace(remote, budget=HostBudget(database, 20, yields=yields)) for yields in (False, True))
     await unasked.head("main", tmp_path)
@@ -91,7 +91,7 @@ async def test_a_host_of_which_all_is_spent_is_not_asked(remote: Remote, tmp_pat
         (503, {"Retry-After": "40"}, 40),
     ],
 )
-async def test_a_host_is_left_alone_for_as_long_as_it_says(
+async def test_a_host_is_paused_as_long_as_it_requests(
     remote: Remote, tmp_path: Path, server: GitServer, status: int, headers: dict[str, str], seconds: int
 ) -> None:
     """The pause concerns all repositories of one organization, and the message has no secret; other organizations continue."""
@@ -108,7 +108,7 @@ async def test_a_host_is_left_alone_for_as_long_as_it_says(
     assert await replace(remote, namespace="org-2").head("main", tmp_path)
 
 
-async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
+async def test_an_unavailable_host_is_not_paused(remote: Remote, tmp_path: Path, server: GitServer) -> None:
     """Without a Retry-After header it is a failure like any other."""
     refusing(server, 503)
     for _ in range(2):
@@ -120,15 +120,13 @@ async def test_a_host_that_is_just_away_is_not_paused(remote: Remote, tmp_path: 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("5", 5.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0), ("-1", None), ("\u0665", None), ("", None)]
 )
-def test_a_time_to_come_back_at(text: str, seconds: float | None) -> None:
+def test_retry_after_is_parsed(text: str, seconds: float | None) -> None:
     """The header is a number of seconds or a date; anything else is ignored."""
     assert trace.seconds(text) == seconds
 
 
 @pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
-async def test_a_host_is_not_left_alone_for_longer_than_an_hour(
-    remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str
-) -> None:
+async def test_a_pause_is_at_most_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str) -> None:
     """The largest numbers exceed any interval, and still cause no failure of the worker."""
     refusing(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:

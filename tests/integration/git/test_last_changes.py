@@ -70,7 +70,7 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch
     assert await below.last_changes([]) == {}
 
 
-async def test_one_walk_serves_every_list_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single file is found however old it is; for many files only the newest commits are examined."""
     work.commit({"a.json": "1", "b.json": "1"})
     work.commit({"b.json": "2"})
@@ -91,7 +91,7 @@ async def test_one_walk_serves_every_list_of_a_commit(work: Work, fetched: Any, 
     assert set(await changes.of(commit, ["a.json"])) == {"a.json"}
 
 
-async def test_a_walk_that_fails_is_no_fault_of_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the history takes too long, only these two members are missing."""
     work.commit({"a.json": "1"})
     commit = await fetched()

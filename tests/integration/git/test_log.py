@@ -22,7 +22,7 @@ def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "
     return str(repository.create_commit(BRANCH, author, committer, message, repository.TreeBuilder().write(), parents))
 
 
-async def test_no_more_than_the_newest(tmp_path: Path) -> None:
+async def test_the_log_has_the_newest_commits(tmp_path: Path) -> None:
     """The limit holds also if all commits are of one second."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, str(number), at=1_700_000_000) for number in range(MOST_ITEMS + 5)]
@@ -30,7 +30,7 @@ async def test_no_more_than_the_newest(tmp_path: Path) -> None:
     assert [item.ref for item in found] == names[: -MOST_ITEMS - 1 : -1]
 
 
-async def test_a_commit_that_two_go_back_to_is_reported_once(tmp_path: Path) -> None:
+async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
     """It comes after both, although it is the last."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", at=1_700_000_000)
@@ -41,7 +41,7 @@ async def test_a_commit_that_two_go_back_to_is_reported_once(tmp_path: Path) -> 
     assert [item.message for item in found] == ["merged", "left", "right", "first"]
 
 
-async def test_what_a_commit_says(tmp_path: Path) -> None:
+async def test_a_commit_has_authors_time_and_message(tmp_path: Path) -> None:
     """It has author and committer if they differ, a time in milliseconds, and a message of limited length, whatever its bytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "a" * 20_000, at=1_700_000_000, who="Ä", by="B")
@@ -53,7 +53,7 @@ async def test_what_a_commit_says(tmp_path: Path) -> None:
     assert ([author.name for author in found.authors], found.message) == (["\ufffd", "B"], "\ufffd")
 
 
-async def test_a_copy_that_lacks_a_commit_is_damaged(tmp_path: Path) -> None:
+async def test_a_mirror_without_a_commit_is_damaged(tmp_path: Path) -> None:
     """The error concerns the copy, not the caller."""
     pygit2.init_repository(str(tmp_path), bare=True)
     with pytest.raises(SourceFailed, match="damaged"):
@@ -69,7 +69,7 @@ async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monk
         await log(Commit(tmp_path, names[-1]), "")
 
 
-async def test_names_are_of_a_bounded_length(tmp_path: Path) -> None:
+async def test_names_are_truncated(tmp_path: Path) -> None:
     """A thousand commits are returned in one response, and a name may be as long as a commit."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "m", at=1_700_000_000, who="A" * 10_000, by="B" * 10_000)

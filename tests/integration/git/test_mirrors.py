@@ -39,7 +39,7 @@ async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirro
     assert len(server.requests) <= 2
 
 
-async def test_no_branch_means_the_hosts_own(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """It is the one its HEAD names, also after that changed."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
@@ -52,14 +52,14 @@ async def test_no_branch_means_the_hosts_own(server: GitServer, mirrors: Mirrors
     assert await ask("r.git").head("main", commit.place) != other
 
 
-async def test_a_repository_without_commits_has_none(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """This is not an error, whichever branch is meant."""
     server.make("empty.git")
     assert await mirrors.fetch("uid", ask("empty.git"), "main") is None
     assert await mirrors.fetch("uid", ask("empty.git"), "") is None
 
 
-async def test_a_branch_that_is_gone_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(NotFound, match="branch not found: 'gone'"):
         await mirrors.fetch("uid", ask("r.git"), "gone")
@@ -94,7 +94,7 @@ async def test_the_token_is_sent_and_appears_nowhere(server: GitServer, mirrors:
 
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
-async def test_a_damaged_copy_is_made_again(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
+async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
     """Whatever is missing or broken, the next fetch returns the commit."""
     work = server.make("r.git")
     work.commit({f"{number}.json": str(number) * 100 for number in range(50)})
@@ -117,14 +117,14 @@ async def test_a_damaged_copy_is_made_again(server: GitServer, mirrors: Mirrors,
     assert len(await GitCheckout(again).entries()) == 51
 
 
-async def test_two_at_once_wait_for_one_another(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """Both end with the commit, and the copy is whole."""
     sha = server.make("r.git").commit({"a.json": "{}"})
     found = await asyncio.gather(*(mirrors.fetch("uid", ask("r.git"), "main") for _ in range(4)))
     assert {commit.sha for commit in found if commit is not None} == {sha}
 
 
-async def test_what_is_too_large_is_left(server: GitServer, tmp_path: Path, ask: Ask) -> None:
+async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, ask: Ask) -> None:
     """The download is ended, and the error names the setting."""
     server.make("r.git").commit({"big.bin": os.urandom(200_000)})
     small = Mirrors(tmp_path / "small", most_bytes=100_000)
@@ -162,14 +162,14 @@ async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, a
     assert len(server.requests) == 1
 
 
-async def test_a_host_that_may_not_be_reached_is_not_asked(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await mirrors.fetch("uid", ask("r.git", allowed=()), "main")
     assert server.requests == []
 
 
-async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """No process of the program is left."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
@@ -186,7 +186,7 @@ async def test_a_silent_host_is_left_in_time(server: GitServer, mirrors: Mirrors
         silent.set()
 
 
-async def test_a_connection_that_breaks_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """The next fetch continues normally."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
@@ -209,7 +209,7 @@ async def test_a_connection_that_breaks_is_reported(server: GitServer, mirrors: 
     assert commit.sha == sha
 
 
-async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """The others are kept."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
@@ -219,7 +219,7 @@ async def test_copies_of_repositories_that_are_gone_go(server: GitServer, mirror
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
-async def test_a_host_that_programs_read_differently_is_not_asked(server: GitServer, mirrors: Mirrors, host: str) -> None:
+async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors, host: str) -> None:
     """The checked host must be the one connected to, or a token could be sent elsewhere."""
     reach = Reach(AllowedHosts.of(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
     remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, reach)
@@ -228,19 +228,19 @@ async def test_a_host_that_programs_read_differently_is_not_asked(server: GitSer
     assert server.requests == []
 
 
-async def test_what_unpacks_to_more_than_fits_is_ended(tmp_path: Path) -> None:
+async def test_unpacking_is_limited_in_memory(tmp_path: Path) -> None:
     """The memory of the program is limited."""
     limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], folder=tmp_path, settings={}, seconds=10)
     assert int(limits) == 2 * 1024 * 1024
 
 
-async def test_an_answer_is_kept_up_to_a_bound(tmp_path: Path) -> None:
+async def test_the_output_of_git_is_bounded(tmp_path: Path) -> None:
     """A host may list any number of references."""
     answer = await command.run(["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], folder=tmp_path, settings={}, seconds=20)
     assert len(answer) == 8 * 1024 * 1024
 
 
-async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the configuration of users nor variables of git have an effect."""
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -263,19 +263,19 @@ async def test_nothing_of_the_machine_changes_what_git_does(tmp_path: Path, monk
     ],
     ids=["name", "certificate", "token", "missing", "nothing"],
 )
-def test_what_the_program_says_is_reported_without_secrets(stderr: str, error: type[DashwrightError]) -> None:
+def test_errors_of_git_contain_no_secrets(stderr: str, error: type[DashwrightError]) -> None:
     made = error_for(stderr)
     assert type(made) is error
     assert "pw" not in made.message
     assert made.message
 
 
-def test_a_secret_is_hidden_also_where_a_host_says_it_in_disguise() -> None:
+def test_a_disguised_secret_is_redacted() -> None:
     """Invisible characters are dropped first: one inside a secret would hide it from the search."""
     assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
-async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """The copy is kept: only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
@@ -288,7 +288,7 @@ async def test_a_branch_may_take_the_name_of_anothers_directory(server: GitServe
     assert (commit.sha, await commit.descends_from(before.sha)) == (sha, True)
 
 
-async def test_what_came_before_a_commit_is_known(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """These are the commit itself, its parents and their ancestors, over merges too, and no others."""
     work = server.make("r.git")
     first, second, third = [work.commit({"a.json": text}) for text in "123"]
@@ -309,7 +309,7 @@ async def test_what_came_before_a_commit_is_known(server: GitServer, mirrors: Mi
     assert await merged.descends_from(first)
 
 
-async def test_a_commit_lost_between_is_a_damage(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
     """The copy is recreated instead of examining everything."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
@@ -323,7 +323,7 @@ async def test_a_commit_lost_between_is_a_damage(server: GitServer, mirrors: Mir
     assert await again.descends_from(first)
 
 
-async def test_copies_are_tidied(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
     monkeypatch.setitem(mirrors_room._TIDYING, "gc.auto", "1")
     work = server.make("r.git")

@@ -93,7 +93,7 @@ async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -
         await opened.commit(hosted(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
 
 
-async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
+async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
     """It has no branches, and must be permitted."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
@@ -110,7 +110,7 @@ async def test_a_folder_is_changed_where_it_lies(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-async def test_a_change_has_bounds(server: GitServer, tmp_path: Path, is_local: bool) -> None:
+async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: bool) -> None:
     """The limits are on files, on the bytes of each, and on the bytes of all."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     base = server.make("r.git").commit({"a.json": "{}"})
@@ -144,7 +144,7 @@ async def test_a_change_has_bounds(server: GitServer, tmp_path: Path, is_local: 
         ),
     ],
 )
-async def test_no_change_leads_elsewhere(server: GitServer, tmp_path: Path, is_local: bool, path: str) -> None:
+async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path: Path, is_local: bool, path: str) -> None:
     """Paths out of the repository, or into git's own files on any system that checks it out, are refused."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))

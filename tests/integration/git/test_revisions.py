@@ -80,7 +80,7 @@ class Side:
 
 
 @pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
-async def test_each_revision_is_stored_as_it_is(
+async def test_stored_objects_equal_each_revision(
     database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int, directory: str
 ) -> None:
     """Two namespaces follow one repository, one by differences and one by full syncs: their objects are equal after each revision.

@@ -21,7 +21,7 @@ def strict(status: int) -> Fault:
 
 
 @pytest.mark.parametrize("status", [404, 301, 308])
-async def test_a_host_that_knows_only_the_longer_name_is_asked_by_it(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
+async def test_a_host_may_require_the_suffix(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
     """It is discovered once without following a redirect, and all later requests use the working name."""
     server.fault = strict(status)
     newest = server.make("team.git").commit({"a.json": "{}"})
@@ -34,7 +34,7 @@ async def test_a_host_that_knows_only_the_longer_name_is_asked_by_it(server: Git
     assert [path for path in server.requests if not path.startswith("/team.git/")] == []
 
 
-async def test_what_is_found_by_neither_name_is_not_there(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
+async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
     """The result is not cached: the repository may be created later."""
     remote = ask("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):

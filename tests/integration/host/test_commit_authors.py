@@ -30,7 +30,7 @@ async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> No
     assert [call for call in asked.server.calls if "commits" in call] == ["GET /repos/team/boards/commits"]
 
 
-async def test_a_host_that_is_away_costs_only_the_accounts(asked: Asked, monkeypatch: Any) -> None:
+async def test_an_unavailable_host_costs_only_the_accounts(asked: Asked, monkeypatch: Any) -> None:
     """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
     monkeypatch.setattr(authors, "_SECONDS", 0.2)
     known, told = history(asked, "Test"), CommitAuthors(asked.host)

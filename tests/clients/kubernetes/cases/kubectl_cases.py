@@ -274,7 +274,7 @@ def test_apply(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboard", name)
 
 
-def test_apply_of_what_was_read(kubectl: Kubectl, made: str) -> None:
+def test_apply_of_get_output(kubectl: Kubectl, made: str) -> None:
     """The YAML that ``get`` prints can be applied."""
     text = kubectl("get", "dashboard", made, "--output=yaml").out
     changed = text.replace("title: One", "title: Two")
