@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.host.asking import Asked, asking
+from tests.integration.host.host_access import HostAccess, open_host_access
 
 
 @pytest.fixture
-async def asked(tmp_path: Path) -> AsyncIterator[Asked]:
+async def asked(tmp_path: Path) -> AsyncIterator[HostAccess]:
     """Yield the repository ``team/boards`` with one pull request, as a worker sees it."""
-    async with asking(tmp_path) as asked:
+    async with open_host_access(tmp_path) as asked:
         yield asked

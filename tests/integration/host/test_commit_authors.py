@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import web
-from tests.integration.host.asking import Asked
+from tests.integration.host.host_access import HostAccess
 from tests.servers.git import git
 
 from dashwright.common.models.repository_views import Author, HistoryItem
@@ -12,13 +12,13 @@ from dashwright.jobs_worker.adapters.host import authors
 from dashwright.jobs_worker.adapters.host.authors import CommitAuthors
 
 
-def history(asked: Asked, *names: str) -> Sequence[HistoryItem]:
+def history(asked: HostAccess, *names: str) -> Sequence[HistoryItem]:
     """Return the newest commit of the repository, by these authors."""
     sha = git(asked.server.root / "team/boards", "rev-parse", "main")
     return [HistoryItem(ref=sha, message="change", authors=[Author(name=name) for name in names], created_at=1)]
 
 
-async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> None:
+async def test_authors_have_the_accounts_that_the_host_knows(asked: HostAccess) -> None:
     """Accounts match by the name in the commit. One request serves all histories of a commit."""
     told, known = CommitAuthors(asked.host), history(asked, "Test", "Somebody Else")
     for _ in range(2):
@@ -30,7 +30,7 @@ async def test_authors_have_the_accounts_that_the_host_knows(asked: Asked) -> No
     assert [call for call in asked.server.calls if "commits" in call] == ["GET /repos/team/boards/commits"]
 
 
-async def test_an_unavailable_host_costs_only_the_accounts(asked: Asked, monkeypatch: Any) -> None:
+async def test_an_unavailable_host_costs_only_the_accounts(asked: HostAccess, monkeypatch: Any) -> None:
     """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
     monkeypatch.setattr(authors, "_SECONDS", 0.2)
     known, told = history(asked, "Test"), CommitAuthors(asked.host)

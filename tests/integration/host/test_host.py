@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from aiohttp import web
-from tests.integration.host.asking import TOKEN, Asked
+from tests.integration.host.host_access import TOKEN, HostAccess
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooManyRequests
@@ -36,7 +36,7 @@ class Counted:
         return TooManyRequests("paused", retry_after=retry_after)
 
 
-async def test_a_pull_request_has_its_branches_and_commits(asked: Asked) -> None:
+async def test_a_pull_request_has_its_branches_and_commits(asked: HostAccess) -> None:
     """They are as the git of the host has them at this moment."""
     told = await asked.host.pull_request(asked.repository, asked.number)
     assert (told.number, told.base, told.head, told.head_commit) == (asked.number, "main", "change", asked.head)
@@ -46,7 +46,7 @@ async def test_a_pull_request_has_its_branches_and_commits(asked: Asked) -> None
     assert (merged.is_open, merged.is_merged, merged.base_commit) == (False, True, asked.head)
 
 
-async def test_changed_files_have_their_type_of_change(asked: Asked) -> None:
+async def test_changed_files_have_their_type_of_change(asked: HostAccess) -> None:
     """A renamed file has its former path."""
     assert set(await asked.host.changed_files(asked.repository, asked.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
@@ -56,7 +56,7 @@ async def test_changed_files_have_their_type_of_change(asked: Asked) -> None:
     }
 
 
-async def test_files_are_read_page_by_page_up_to_a_thousand(asked: Asked) -> None:
+async def test_files_are_read_page_by_page_up_to_a_thousand(asked: HostAccess) -> None:
     """The host's pages may be shorter than requested."""
     asked.server.page = 3
     assert len(await asked.host.changed_files(asked.repository, asked.number)) == 4
@@ -69,7 +69,7 @@ async def test_files_are_read_page_by_page_up_to_a_thousand(asked: Asked) -> Non
     assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
 
 
-async def test_a_comment_is_created_once_and_then_changed(asked: Asked) -> None:
+async def test_a_comment_is_created_once_and_then_changed(asked: HostAccess) -> None:
     """Comments of others are kept, also those that quote it; another repository has a comment of its own."""
     comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
     comments[1000] = "> <!-- dashwright:uid-of-boards -->\n> said before"
@@ -80,7 +80,7 @@ async def test_a_comment_is_created_once_and_then_changed(asked: Asked) -> None:
     assert said == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(asked: Asked) -> None:
+async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(asked: HostAccess) -> None:
     """A comment that the host does not allow to change is left, and a new one created."""
     comments = asked.server.repositories["team/boards"].pulls[asked.number].comments
     comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
@@ -94,7 +94,7 @@ async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(aske
     assert [body.partition("\n")[2] for body in comments.values()] == ["mine", "ours again"]
 
 
-async def test_a_commit_status_has_the_repositorys_name(asked: Asked) -> None:
+async def test_a_commit_status_has_the_repositorys_name(asked: HostAccess) -> None:
     """Its text is cut to the length that hosts accept."""
     await asked.host.set_commit_status(
         asked.repository, CommitStatus(asked.head, CommitState.FAILURE, "x" * 200, "https://boards.example.org/p")
@@ -112,7 +112,7 @@ async def test_a_commit_status_has_the_repositorys_name(asked: Asked) -> None:
     ]
 
 
-async def test_hooks_are_created_changed_listed_and_removed(asked: Asked) -> None:
+async def test_hooks_are_created_changed_listed_and_removed(asked: HostAccess) -> None:
     hook = await asked.host.make_hook(asked.repository, HOOK)
     assert (hook.url, hook.events, hook.is_active) == (HOOK.url, HOOK.events, True)
     changed = await asked.host.change_hook(asked.repository, hook.id, replace(HOOK, events=frozenset({"push"})))
@@ -143,7 +143,9 @@ async def test_hooks_are_created_changed_listed_and_removed(asked: Asked) -> Non
         (403, {}, "You have exceeded a secondary rate limit", TooManyRequests),
     ],
 )
-async def test_refusals_become_product_errors(asked: Asked, status: int, headers: dict[str, str], message: str, expected: type) -> None:
+async def test_refusals_become_product_errors(
+    asked: HostAccess, status: int, headers: dict[str, str], message: str, expected: type
+) -> None:
     """One request is made, no redirect followed, and an echoed token is hidden."""
 
     async def refuse(_: web.Request) -> web.Response:
@@ -160,7 +162,7 @@ async def test_refusals_become_product_errors(asked: Asked, status: int, headers
 
 
 @pytest.mark.parametrize("body", ["", "null", "[]", "not JSON", '{"number": 1}', "[" * 100_000])
-async def test_an_invalid_response_is_an_error_of_the_host(asked: Asked, body: str) -> None:
+async def test_an_invalid_response_is_an_error_of_the_host(asked: HostAccess, body: str) -> None:
     async def handle(_: web.Request) -> web.Response:
         return web.Response(text=body)
 
@@ -172,7 +174,7 @@ async def test_an_invalid_response_is_an_error_of_the_host(asked: Asked, body: s
             await asked.host.hooks(asked.repository)
 
 
-async def test_an_endless_response_is_cut_off(asked: Asked) -> None:
+async def test_an_endless_response_is_cut_off(asked: HostAccess) -> None:
     """The limit also holds for compressed responses."""
 
     async def handle(_: web.Request) -> web.Response:
@@ -185,7 +187,7 @@ async def test_an_endless_response_is_cut_off(asked: Asked) -> None:
         await asked.host.pull_request(asked.repository, 1)
 
 
-async def test_requests_are_counted_and_pauses_reported(asked: Asked) -> None:
+async def test_requests_are_counted_and_pauses_reported(asked: HostAccess) -> None:
     """Requests count for the organization and the API's address; if the budget refuses, none is sent."""
     reach, box, counted = Reach(AllowedHosts.of(["127.0.0.1"])), SecretBox.of("a key of the test's own"), Counted()
     client = HostClient(reach, counted)
@@ -207,7 +209,7 @@ async def test_requests_are_counted_and_pauses_reported(asked: Asked) -> None:
     await client.close()
 
 
-async def test_only_allowed_hosts_are_contacted(asked: Asked) -> None:
+async def test_only_allowed_hosts_are_contacted(asked: HostAccess) -> None:
     """The host of an API is checked like that of a repository."""
     client = HostClient(Reach(AllowedHosts.of([]), "the repository's"))
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
@@ -215,7 +217,7 @@ async def test_only_allowed_hosts_are_contacted(asked: Asked) -> None:
     assert asked.server.calls == []
 
 
-async def test_a_broken_or_unreachable_host_is_an_error(asked: Asked) -> None:
+async def test_a_broken_or_unreachable_host_is_an_error(asked: HostAccess) -> None:
     """It fails within the client's time limit."""
 
     async def break_off(request: web.Request) -> web.Response:
@@ -231,7 +233,7 @@ async def test_a_broken_or_unreachable_host_is_an_error(asked: Asked) -> None:
     assert len(asked.server.calls) == 1
 
 
-async def test_a_silent_host_times_out(asked: Asked) -> None:
+async def test_a_silent_host_times_out(asked: HostAccess) -> None:
     """No request is repeated: the result of the first is unknown."""
     answered = asyncio.Event()
 
@@ -248,7 +250,7 @@ async def test_a_silent_host_times_out(asked: Asked) -> None:
     await client.close()
 
 
-async def test_an_operator_configures_addresses_of_apis(asked: Asked) -> None:
+async def test_an_operator_configures_addresses_of_apis(asked: HostAccess) -> None:
     box, place = SecretBox.of("a key of the test's own"), f"127.0.0.1:{asked.server.port}"
     elsewhere = RestHost(asked.client, box, {"git.example.org": f"http://{place}/api/v3"})
     assert await elsewhere.hooks(asked.at("https://git.example.org/team/boards.git")) == []

@@ -5,7 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import pytest
-from tests.integration.host.asking import asking
+from tests.integration.host.host_access import open_host_access
 from tests.oracles.git_host.description import USED, Description
 from tests.oracles.git_host.packages import package
 
@@ -31,7 +31,7 @@ def description() -> Description:
 
 async def test_every_call_is_as_described(tmp_path: Path, description: Description) -> None:
     """Every request of the client is allowed, and every response of the test host is as described; all calls are covered."""
-    async with asking(tmp_path, description) as asked:
+    async with open_host_access(tmp_path, description) as asked:
         host, repository = asked.host, asked.repository
         await host.pull_request(repository, asked.number)
         assert await host.changed_files(repository, asked.number)
@@ -50,7 +50,7 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
 
 async def test_an_undescribed_request_is_refused(tmp_path: Path, description: Description) -> None:
     """The test host refuses unknown paths, parameters, properties and values."""
-    async with asking(tmp_path, description) as asked:
+    async with open_host_access(tmp_path, description) as asked:
         for method, path, query, body in (
             ("GET", "/repos/team/boards/nothing", {}, None),
             ("GET", "/repos/team/boards/pulls/one", {}, None),

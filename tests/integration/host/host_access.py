@@ -22,7 +22,7 @@ TOKEN = "token-of-the-test"
 
 
 @dataclass(frozen=True)
-class Asked:
+class HostAccess:
     """A repository at a git host. ``head`` is the newest commit of the pull request ``number``."""
 
     server: GitHost
@@ -46,7 +46,7 @@ class Asked:
 
 
 @asynccontextmanager
-async def asking(folder: Path, description: ApiDescription | None = None) -> AsyncIterator[Asked]:
+async def open_host_access(folder: Path, description: ApiDescription | None = None) -> AsyncIterator[HostAccess]:
     """Yield the repository ``team/boards`` with one pull request, as a worker sees it; ``description`` is the API that the host allows."""
     root = folder / "server"
     root.mkdir()
@@ -61,6 +61,6 @@ async def asking(folder: Path, description: ApiDescription | None = None) -> Asy
         sealed = base64.b64encode(box.seal(TOKEN, token_place("default", "boards"))).decode()
         number = server.open_pull("team/boards", "change")
         try:
-            yield Asked(server, RestHost(client, box, {}), client, server.url("team/boards"), sealed, number, head)
+            yield HostAccess(server, RestHost(client, box, {}), client, server.url("team/boards"), sealed, number, head)
         finally:
             await client.close()
