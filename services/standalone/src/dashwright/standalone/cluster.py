@@ -21,6 +21,7 @@ def open_cluster(placement: Placement) -> str:
     """
     password_file = placement.password
     if not placement.data.exists():
+        # The password is written first: a cluster without its password would be unusable.
         _write_secret(password_file, token_urlsafe(24))
         _make(placement, password_file.read_text(encoding="ascii"))
     _check_version(placement)

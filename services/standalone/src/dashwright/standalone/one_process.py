@@ -70,5 +70,6 @@ async def _services(settings: Settings, database: Database, broker: Broker) -> A
         await worker.wake_pending()
         yield await gateway.start()
     finally:
+        # The gateway first: requests in progress still need the workers.
         await gateway.stop()
         await asyncio.gather(worker.stop(), expressions.stop())

@@ -77,6 +77,7 @@ class EmbeddedPostgres:
             if placement.folder != self._data_dir:  # A copied data folder would refer to the same database.
                 self._held.enter_context(lock_data_dir(placement.folder))
             password = open_cluster(placement)
+            # Under the lock of the data folder, or the server of another running process would be ended.
             await end_orphan(placement.data)
             sockets = self._make_socket_folder(placement)
             url = f"postgresql://dashwright:{quote(password)}@/dashwright?host={quote(str(sockets))}&port=5432"

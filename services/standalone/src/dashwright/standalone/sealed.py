@@ -96,6 +96,7 @@ async def _resealed(connection: Connection, place: _Place, rows: list[Any], box:
             continue
         resealed += 1
         if not dry_run:
+            # Replaced within the text, which keeps the rest of the JSON as it was written.
             value = row["text"].replace(row["sealed"], base64.b64encode(fresh).decode()) if place.is_text else fresh
             await connection.execute(place.put, row["id"], row["part"], value)
     return Batch(place.kind, resealed, current, len(rows) - resealed - current)

@@ -88,6 +88,7 @@ class Files:
         worker makes the change if the repository has not changed in between. Raises Forbidden if the caller lacks a
         right, and Conflict if the repository changes too fast or is being deleted.
         """
+        # One deadline for all calls: each retry has only the time that is left.
         name, until = wanted.repository, deadline_after()
         if metadata.is_deleting(await self._worker.require_ready(caller, caller.namespace, name)):
             raise Conflict(f'cannot change files of a repository marked for deletion: "{name}"')

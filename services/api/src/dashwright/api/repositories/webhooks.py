@@ -107,6 +107,7 @@ class LastEvents:
         """Write the remembered times. Raises Unavailable; times that were not written are kept for the next flush."""
         for (namespace, name), at in list(self._times.items()):
             await self._write(namespace, name, at)
+            # A newer time may have been noted during the write; it is written by the next flush.
             if self._times.get((namespace, name)) == at:
                 del self._times[namespace, name]
 
@@ -158,6 +159,7 @@ class Webhooks:
         TooManyRequests when the budget is used up, Unhealthy for a repository known to be unhealthy, and the errors
         of submitting a job.
         """
+        # Without a target, a random secret takes the same time to verify, so that the response time reveals nothing either.
         signed = await self._verified_body(secrets.token_hex() if target is None else target.secret, delivery)
         assert target is not None, "a random secret has no valid signature"
         if not delivery.id or len(delivery.id) > _LONGEST_ID or not delivery.id.isprintable():
@@ -195,6 +197,7 @@ class Webhooks:
             try:
                 async with asyncio.timeout(_SECONDS):
                     async for piece in delivery.body:
+                        # Reserve before the piece is kept, so that unverified bodies never exceed the budget.
                         keep(len(piece))
                         body += piece
                         digest.update(piece)

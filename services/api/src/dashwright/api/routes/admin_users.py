@@ -39,6 +39,7 @@ def routes(use: Users) -> list[Route]:
         try:
             await use.set_password(call.actor, call.evaluated, user_id, form.password)
         except NotFound:
+            # Existing clients expect the status that Grafana returns.
             return legacy_500_response("Could not read user from database")
         return message_response("User password updated")
 

@@ -87,6 +87,7 @@ def _routes(
         try:
             await use.change_role(call.actor, call.evaluated, org_of(call), call.integer("user_id", _BAD_USER), role)
         except NotFound:
+            # Existing clients expect the status that Grafana returns.
             return legacy_500_response("Failed update org user")
         return message_response("Organization user updated")
 

@@ -69,6 +69,7 @@ def routes(database: Database, organizations: Organizations) -> list[Route]:
         try:
             await organizations.rename(call.actor, call.integer("org_id", IN_PATH.fault), await _name(call))
         except NotFound:
+            # Existing clients expect the status that Grafana returns.
             return legacy_500_response("Failed to update organization")
         return message_response("Organization updated")
 

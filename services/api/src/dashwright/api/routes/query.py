@@ -49,6 +49,7 @@ class Evaluations:
             status = int(reply.headers.get("status", 200))
             content_type = str(reply.headers.get("content_type", "application/json"))
             metrics.rpc_seconds.labels(queue=self._queue, outcome="first-piece").observe(time.perf_counter() - started)
+            # A response of one piece is sent with its length, a longer one in chunks as they arrive.
             complete = reply.complete
             return Response(status, complete if complete is not None else _pieces(reply), content_type)
 

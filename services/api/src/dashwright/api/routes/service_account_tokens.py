@@ -30,6 +30,7 @@ def routes(database: Database, accounts: ServiceAccounts, clock: Clock) -> list[
         return json_response([_token_view(token, now).members() for token in found])
 
     async def create(call: Call) -> Response:
+        # Before the body: a missing right is reported even if the body is invalid.
         async with database.connection() as connection:
             account_id = await account_of(connection, call, _WRITE)
         form = await call.fields(shapes.AddServiceAccountTokenCommand, fault="Bad request data")

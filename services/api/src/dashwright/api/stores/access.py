@@ -114,6 +114,7 @@ async def replace(connection: Connection, kind: Kind, namespace: str, guarded: P
         "roles": [None if rule.role is None else rule.role.value for rule in wanted],
         "levels": [int(rule.level) for rule in wanted],
     }
+    # The list has a row of its own, because an empty list differs from none.
     await connection.execute(_sql.put_list, guarded.uid, namespace, kind.plural, guarded.name)
     await connection.execute(*_sql.bind("retire", uid=guarded.uid, **columns))
     await connection.execute(*_sql.bind("insert", uid=guarded.uid, **columns))

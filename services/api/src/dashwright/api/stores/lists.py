@@ -70,6 +70,7 @@ async def page(
         raise _gone()
     if rows[0]["name"] is None:
         return Slice((), None)
+    # A row without a size has lost its body to the cleanup of histories.
     if any(row["size"] is None for row in rows):
         raise _gone()
     items = [object_of_row(kind, row) for row in rows[:limit]]

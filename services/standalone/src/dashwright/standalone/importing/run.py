@@ -107,6 +107,7 @@ async def run(source: Source, connection: Connection, options: ImportOptions, re
     await _folders(work)
     await _dashboards(work)
     await _panels(work)
+    # Preferences and stars refer to dashboards by number, which are known only now.
     for table, read in _REFERRING:
         await work.accounts(table, read)
     await _rules(work)

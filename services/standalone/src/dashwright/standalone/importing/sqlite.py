@@ -68,6 +68,7 @@ def _connect(path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda text: text.decode(errors="replace")
+        # The file comes from elsewhere: its schema must not call functions.
         connection.execute("pragma trusted_schema = off")
         connection.execute("select count(*) from sqlite_master").fetchall()
         connection.execute("begin")  # One transaction: everything is read as of one moment.

@@ -87,6 +87,7 @@ class Target:
             return False
         since = None if known is None else record.updated if record.table in _WITHOUT_TIME else datetime.fromisoformat(known.state)
         try:
+            # A savepoint, so that a refused row does not abort the whole import.
             async with self._connection.transaction():
                 written = await self._connection.fetchval(_statement(record.table, tuple(record.columns)), columns.decode(), since)
         except asyncpg.ForeignKeyViolationError:

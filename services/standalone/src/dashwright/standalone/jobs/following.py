@@ -37,6 +37,7 @@ async def follow(server: Server, name: str) -> AsyncIterator[Job]:
             failures += 1
             if failures == _ATTEMPTS:
                 raise
+            # Wait longer after each failure in a row; a successful read resets the count.
             await asyncio.sleep(failures)
 
 
