@@ -27,7 +27,7 @@ class AnnotationPermission(Shape):
 class DashboardAccess(Shape):
     """Rights of the caller on a dashboard."""
 
-    slug: str | None = Field(default=None, description="The title as it stands in the address")
+    slug: str | None = Field(default=None, description="The title as part of the address")
     url: str | None = Field(default=None, description="The address of the dashboard's page")
     is_public: bool = Field(default=False, description="Whether people without an account may see it, which this product does not offer")
     can_save: bool = Field(default=False, description="Whether the caller may save it")

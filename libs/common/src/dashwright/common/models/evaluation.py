@@ -11,7 +11,7 @@ class EvaluationSpec(Shape):
     """Panel to evaluate: ``panel`` as ``/api/panels/query`` accepts it, with ordinary queries and the time range next to it."""
 
     panel: dict[str, Any] = Field(description="The panel, as /api/panels/query takes it")
-    queries: list[dict[str, Any]] | None = Field(default=None, description="Ordinary queries beside the targets of the panel")
+    queries: list[dict[str, Any]] | None = Field(default=None, description="Ordinary queries next to the targets of the panel")
     from_: str | int | None = Field(
         default=None, alias="from", description="Where the time range begins, such as now-6h or Unix milliseconds"
     )

@@ -18,7 +18,7 @@ class FolderInfo(Shape):
 
     name: str = Field(description="The name of the folder")
     title: str = Field(description="The title that people see")
-    parent: str | None = Field(default=None, description="The folder that it lies in; missing at the root")
+    parent: str | None = Field(default=None, description="The folder above it; missing at the root")
 
 
 class FolderInfoList(ListEnvelope):

@@ -249,7 +249,9 @@ class RepositoryStatus(Shape):
     sync: SyncStatus = Field(default_factory=SyncStatus, description="How the last sync went")
     stats: list[ResourceCount] | None = Field(default=None, description="How many objects the last sync left")
     webhook: WebhookStatus = Field(default_factory=WebhookStatus, description="The webhook at the git host, where there is one")
-    token: TokenStatus = Field(default_factory=TokenStatus, description="An empty object: git hosts do not tell how long a token is valid")
+    token: TokenStatus = Field(
+        default_factory=TokenStatus, description="An empty object: git hosts do not report how long a token is valid"
+    )
     quota: QuotaStatus = Field(default_factory=QuotaStatus, description="The limits on repositories of the namespace")
 
 

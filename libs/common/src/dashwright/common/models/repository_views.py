@@ -65,7 +65,7 @@ class ResourceListItem(Shape):
     hash: str = Field(description="The hash of the file")
     time: int | None = Field(default=None, description="When the object was last written, in Unix milliseconds")
     title: str | None = Field(default=None, description="The title that people see")
-    folder: str | None = Field(default=None, description="The folder that the object lies in")
+    folder: str | None = Field(default=None, description="The folder of the object")
 
 
 class QuarantinedFile(Shape):
@@ -253,7 +253,7 @@ class PlannedChange(Shape):
 
 
 class SyncPlan(ListEnvelope):
-    """Effects of a sync. ``ref`` is the examined commit, ``base`` the stored one; None if there is none.
+    """Effects of a sync. ``ref`` is the examined commit, ``base`` the stored one, if any.
 
     ``summary`` counts everything, as the job would at its end; ``items`` are the first effects. ``errors`` say why
     nothing at all would be written.

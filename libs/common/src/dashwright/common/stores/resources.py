@@ -235,7 +235,7 @@ class StagedWrites:
         await self._connection.copy_records_to_table("staged", records=rows, columns=_STAGED)
 
     async def taken_over(self, namespace: str, repository: str) -> str | None:
-        """Return a staged object, as ``plural 'name'``, that the repository may not write; None if there is none.
+        """Return a staged object, as ``plural 'name'``, that the repository may not write, or None.
 
         Call under the lock.
         """
