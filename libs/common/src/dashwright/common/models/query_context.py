@@ -1,4 +1,4 @@
-"""Context of a request to the expressions worker, which the gateway sends next to the body: the endpoint that was called, the caller and the options."""
+"""Context of a request to the expressions worker: the endpoint that was called, the caller and the options."""
 
 import json
 from collections.abc import Mapping
