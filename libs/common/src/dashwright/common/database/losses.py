@@ -84,8 +84,8 @@ def unavailable(place: str, error: BaseException) -> Unavailable:
 
 
 def _log_details(place: str, error: BaseException) -> dict[str, str]:
-    """Return details that only the log shows."""
-    return {"database": place, "error": str(error) or type(error).__name__}
+    """Return details that only the log shows. Their keys differ from those that the log events have themselves."""
+    return {"database": place, "cause": str(error) or type(error).__name__}
 
 
 def place_of(url: str) -> str:
