@@ -77,7 +77,7 @@ async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
     viewer = await stocked.person("vera", Role.VIEWER)
     assert "/d/orders/orders" in (await shown(stocked, "/dashboards?query=rder", viewer)).links
     nothing = await shown(stocked, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
-    assert "Nothing that you may see" in nothing.text
+    assert "Nothing found that you can view" in nothing.text
 
 
 async def test_pages_show_what_the_caller_may_read(stocked: Api) -> None:

@@ -115,7 +115,7 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
 
 def _list(items: Sequence[titles.TitleMatch], *, with_folder: bool = False) -> str:
     if not items:
-        return '<p class="quiet">Nothing that you may see.</p>'
+        return '<p class="quiet">Nothing found that you can view.</p>'
     lines = "".join(f"<li>{_link(item, with_folder=with_folder)}</li>" for item in items)
     more = f'<p class="quiet">Only the first {_ITEMS} are shown; use the search to find others.</p>' if len(items) == _ITEMS else ""
     return f'<ul class="plain">{lines}</ul>{more}'
