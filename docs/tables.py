@@ -33,12 +33,12 @@ def _tables() -> Mapping[str, str]:
     functions = ((_code(f"{name}({', '.join('x' * function.arity)})"), function.doc) for name, function in FUNCTIONS.items())
     reducers = ((_code(name), reducer.doc) for name, reducer in REDUCERS.items())
     return {
-        "operators": _table(("operator", "binds", "gives"), operators),
-        "functions": _table(("function", "gives"), functions),
+        "operators": _table(("operator", "precedence", "result"), operators),
+        "functions": _table(("function", "result"), functions),
         "settings": _table(("name", "default", "meaning", "read by"), _settings()),
-        "reducers": _table(("reducer", "gives"), reducers),
+        "reducers": _table(("reducer", "result"), reducers),
         **{
-            f"sql {name}": _table(("function", "gives"), ((_code(function.usage), function.doc) for function in group))
+            f"sql {name}": _table(("function", "result"), ((_code(function.usage), function.doc) for function in group))
             for name, group in GROUPS.items()
         },
     }

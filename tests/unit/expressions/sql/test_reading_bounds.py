@@ -172,7 +172,7 @@ def test_a_part_repeated_costs_no_more_than_the_bounds(cost: Cost, part: str) ->
 )
 def test_what_grows_faster_than_it_is_long_is_refused(cost: Cost, text: str) -> None:
     """With what to do about it."""
-    assert "too entangled" in refusal_of(text, cost)
+    assert "too complex" in refusal_of(text, cost)
     assert "split it" in refusal_of(text, cost)
 
 
@@ -195,7 +195,7 @@ def test_long_lists_are_read(cost: Cost) -> None:
 def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
     """Short nodes may have long texts."""
     monkeypatch.setattr(statement, "SQL_LENGTH", 20)
-    assert "too entangled" in refusal_of("select value + value from A", cost)
+    assert "too complex" in refusal_of("select value + value from A", cost)
 
 
 @pytest.mark.parametrize("note", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])

@@ -34,7 +34,7 @@ def steps(words: int) -> int:
 def entangled() -> InvalidStatement:
     """Return the refusal of a statement that costs too much."""
     return InvalidStatement(
-        "it is too entangled: what it nests and repeats takes too long to parse; split it, or name a part in a WITH clause"
+        "it is too complex: its nesting and repetition take too long to parse; split it, or move a part to a WITH clause"
     )
 
 

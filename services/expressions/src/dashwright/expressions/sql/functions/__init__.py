@@ -11,11 +11,11 @@ from dashwright.expressions.sql.functions.strings import STRINGS
 from dashwright.expressions.sql.functions.times import TIMES
 
 GROUPS: Mapping[str, list[SqlFunction]] = {
-    "choices": CHOICES,
+    "conditionals": CHOICES,
     "aggregates": AGGREGATES,
     "windows": WINDOWS,
     "numbers": MATHEMATICS,
-    "texts": STRINGS,
+    "strings": STRINGS,
     "times": TIMES,
     "JSON": DOCUMENTS,
 }

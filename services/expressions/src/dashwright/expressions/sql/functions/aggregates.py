@@ -28,25 +28,25 @@ def _objectagg(arguments: Sequence[exp.Expr]) -> exp.Expr:
     return call("json_group_object", coerced(key, SqlType.TEXT), coerced(value, SqlType.VALUE), kind=SqlType.JSON)
 
 
-deviation = aggregate("std", "stddev_pop", "number", _N, "the standard deviation of all there is (population)")
-variance = aggregate("variance", "var_pop", "number", _N, "the variance of all there is (population)")
-deviation_of_sample = aggregate("stddev_samp", "stddev_samp", "number", _N, "the standard deviation of a sample")
+deviation = aggregate("std", "stddev_pop", "number", _N, "the population standard deviation")
+variance = aggregate("variance", "var_pop", "number", _N, "the population variance")
+deviation_of_sample = aggregate("stddev_samp", "stddev_samp", "number", _N, "the sample standard deviation")
 
 AGGREGATES = [
     SqlFunction(
         "count",
         "count([DISTINCT] x, …)",
-        "the rows where no `x` is NULL; of `count(*)` all",
+        "the number of rows where no `x` is NULL; for `count(*)`, of all rows",
         _count,
         1,
         None,
         aggregate=True,
         distinct=True,
     ),
-    aggregate("sum", "sum", "number", _N, "the sum; NULL of none", distinct=True),
+    aggregate("sum", "sum", "number", _N, "the sum; NULL if there are no values", distinct=True),
     aggregate("avg", "avg", "number", _N, "the mean", distinct=True),
-    aggregate("min", "min", "any", None, "the least", distinct=True),
-    aggregate("max", "max", "any", None, "the greatest", distinct=True),
+    aggregate("min", "min", "any", None, "the smallest value", distinct=True),
+    aggregate("max", "max", "any", None, "the largest value", distinct=True),
     deviation,
     alias(deviation, "stddev"),
     alias(deviation, "stddev_pop"),
@@ -54,22 +54,22 @@ AGGREGATES = [
     alias(deviation_of_sample, "stddev_sample"),
     variance,
     alias(variance, "var_pop"),
-    aggregate("var_samp", "var_samp", "number", _N, "the variance of a sample"),
-    aggregate("any_value", "any_value", "any", None, "one of them"),
-    aggregate("json_arrayagg", "json_group_array", "value", SqlType.JSON, "a JSON array of them"),
-    SqlFunction("json_objectagg", "json_objectagg(key, x)", "a JSON object of them", _objectagg, 2, 2, aggregate=True),
+    aggregate("var_samp", "var_samp", "number", _N, "the sample variance"),
+    aggregate("any_value", "any_value", "any", None, "any one of the values"),
+    aggregate("json_arrayagg", "json_group_array", "value", SqlType.JSON, "a JSON array of the values"),
+    SqlFunction("json_objectagg", "json_objectagg(key, x)", "a JSON object of the keys and values", _objectagg, 2, 2, aggregate=True),
 ]
 
 WINDOWS = [
-    window("row_number", "row_number()", "the row's number", 0, 0, SqlType.INTEGER),
-    window("rank", "rank()", "the row's rank, with gaps behind equal rows", 0, 0, SqlType.INTEGER),
-    window("dense_rank", "dense_rank()", "the row's rank without gaps", 0, 0, SqlType.INTEGER),
-    window("percent_rank", "percent_rank()", "the rank from 0 to 1", 0, 0, _N),
-    window("cume_dist", "cume_dist()", "the part of the rows up to this one", 0, 0, _N),
-    window("first_value", "first_value(x)", "that of the frame's first row", 1, 1),
-    window("last_value", "last_value(x)", "that of the frame's last row", 1, 1),
-    window("nth_value", "nth_value(x, n)", "that of the frame's `n`-th row", 2, 2),
-    window("ntile", "ntile(n)", "the row's part of `n` equal ones", 1, 1, SqlType.INTEGER),
-    window("lag", "lag(x[, n[, default]])", "that of the row `n` (1) before", 1, 3),
-    window("lead", "lead(x[, n[, default]])", "that of the row `n` (1) behind", 1, 3),
+    window("row_number", "row_number()", "the number of the row, from 1", 0, 0, SqlType.INTEGER),
+    window("rank", "rank()", "the rank of the row, with gaps after equal rows", 0, 0, SqlType.INTEGER),
+    window("dense_rank", "dense_rank()", "the rank of the row, without gaps", 0, 0, SqlType.INTEGER),
+    window("percent_rank", "percent_rank()", "the relative rank of the row, from 0 to 1", 0, 0, _N),
+    window("cume_dist", "cume_dist()", "the fraction of rows up to this one", 0, 0, _N),
+    window("first_value", "first_value(x)", "`x` of the first row of the frame", 1, 1),
+    window("last_value", "last_value(x)", "`x` of the last row of the frame", 1, 1),
+    window("nth_value", "nth_value(x, n)", "`x` of the `n`-th row of the frame", 2, 2),
+    window("ntile", "ntile(n)", "the number of the row's bucket, if the rows are divided into `n` equal buckets", 1, 1, SqlType.INTEGER),
+    window("lag", "lag(x[, n[, default]])", "`x` of the row `n` rows before (default 1)", 1, 3),
+    window("lead", "lead(x[, n[, default]])", "`x` of the row `n` rows after (default 1)", 1, 3),
 ]

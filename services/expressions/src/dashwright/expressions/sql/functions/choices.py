@@ -1,4 +1,4 @@
-"""Functions that choose among their arguments. A choice among texts and other types is a text, as in MySQL."""
+"""Functions that choose among their arguments. A choice among strings and other types is a string, as in MySQL."""
 
 from collections.abc import Sequence
 
@@ -40,10 +40,10 @@ def _extreme(name: str) -> SqlFunction:
         compared = [coerced(argument, SqlType.NUMBER) for argument in arguments] if mixed else arguments
         return choice(compared, lambda chosen: call("mysql_" + name, exp.Array(expressions=chosen)))
 
-    which = "least" if name == "least" else "greatest"
+    which = "smallest" if name == "least" else "largest"
     found = "list_min" if name == "least" else "list_max"
     body = f"{found}(list_filter([x], lambda v: len(list_filter(v, lambda w: w is null)) = 0)[1])"
-    return written(name, f"{name}(x, y, …)", f"the {which} of them; NULL if one is", build, 2, None, macro(f"{name}(x)", body))
+    return written(name, f"{name}(x, y, …)", f"the {which} argument; NULL if any is NULL", build, 2, None, macro(f"{name}(x)", body))
 
 
 def _isnull(arguments: Sequence[exp.Expr]) -> exp.Expr:
@@ -51,13 +51,13 @@ def _isnull(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 CHOICES = [
-    written("if", "if(condition, x, y)", "`x` where the condition holds, else `y`", _if, 3, 3),
-    written("coalesce", "coalesce(x, …)", "the first that is not NULL", _coalesce, 1, None),
-    written("ifnull", "ifnull(x, y)", "`y` where `x` is NULL", _coalesce, 2, 2),
+    written("if", "if(condition, x, y)", "`x` if the condition is true, else `y`", _if, 3, 3),
+    written("coalesce", "coalesce(x, …)", "the first argument that is not NULL", _coalesce, 1, None),
+    written("ifnull", "ifnull(x, y)", "`y` if `x` is NULL, else `x`", _coalesce, 2, 2),
     written(
         "nullif",
         "nullif(x, y)",
-        "NULL where both are equal, else `x`",
+        "NULL if `x` equals `y`, else `x`",
         _nullif,
         2,
         2,
@@ -65,11 +65,11 @@ CHOICES = [
     ),
     _extreme("least"),
     _extreme("greatest"),
-    written("isnull", "isnull(x)", "whether it is NULL", _isnull, 1, 1),
+    written("isnull", "isnull(x)", "whether `x` is NULL", _isnull, 1, 1),
     scalar(
         "strcmp",
         SqlType.INTEGER,
-        "-1, 0 or 1 as `x` sorts before, with or after `y`",
+        "-1 if `x` sorts before `y`, 0 if both are equal, 1 if it sorts after `y`",
         form("x: text, y: text", let("case when $x < $y then -1 when $x > $y then 1 when $x = $y then 0 end", x="x", y="y")),
     ),
 ]

@@ -275,7 +275,7 @@ _OVERLAP = (
 preserving = written(
     "json_merge_preserve",
     "json_merge_preserve(j, k, …)",
-    "both together: arrays one behind the other, members side by side",
+    "both documents merged: arrays are concatenated, objects get the members of both",
     _merge("mysql_json_merge"),
     2,
     None,
@@ -285,25 +285,32 @@ DOCUMENTS = [
     written(
         "json_extract",
         "json_extract(j, path, …)",
-        "the value there; of several paths an array; also `j -> path`",
+        "the value at the path; for several paths, an array; also `j -> path`",
         _extract,
         2,
         None,
         *MACROS,
     ),
-    written("json_value", "json_value(j, path)", "the text, number or boolean there, as a text", _value, 2, 2),
+    written("json_value", "json_value(j, path)", "the string, number or boolean at the path, as a string", _value, 2, 2),
     written(
-        "json_unquote", "json_unquote(j)", "the text of a JSON string; also `j ->> path`", lambda arguments: unquoted(arguments[0]), 1, 1
+        "json_unquote",
+        "json_unquote(j)",
+        "the content of a JSON string, without quotes and escapes; also `j ->> path`",
+        lambda arguments: unquoted(arguments[0]),
+        1,
+        1,
     ),
-    scalar("json_quote", _T, "the text as a JSON string", form("x: text", "to_json(x)::varchar")),
-    written("json_object", "json_object(key, x, …)", "an object of these members", _object, 0, None),
-    written("json_array", "json_array(x, …)", "an array of these", _array, 0, None),
-    scalar("json_valid", SqlType.BOOLEAN, "whether this text is JSON", form("x: text", "json_valid(x)")),
-    written("json_contains", "json_contains(j, k[, path])", "whether `k` is part of it", _contains, 2, 3),
+    scalar("json_quote", _T, "`x` as a JSON string", form("x: text", "to_json(x)::varchar")),
+    written("json_object", "json_object(key, x, …)", "a JSON object of the keys and values", _object, 0, None),
+    written("json_array", "json_array(x, …)", "a JSON array of the values", _array, 0, None),
+    scalar("json_valid", SqlType.BOOLEAN, "whether the string is valid JSON", form("x: text", "json_valid(x)")),
+    written(
+        "json_contains", "json_contains(j, k[, path])", "whether `k` is contained in `j`, or in its value at the path", _contains, 2, 3
+    ),
     written(
         "json_contains_path",
         "json_contains_path(j, 'one', path, …)",
-        "whether one (`'one'`) or all of the paths lead somewhere",
+        "whether at least one (`'one'`) or all (`'all'`) of the paths exist",
         _contains_path,
         3,
         None,
@@ -311,7 +318,7 @@ DOCUMENTS = [
     _looked_at(
         "json_length",
         _I,
-        "how many items or members; 1 of anything else",
+        "the number of items or members; 1 for other values",
         let(
             "case when json_type(v) = 'ARRAY' then json_array_length(v) when json_type(v) = 'OBJECT' then len(json_keys(v))"
             " when v is not null then 1 end",
@@ -321,13 +328,13 @@ DOCUMENTS = [
     scalar(
         "json_depth",
         _I,
-        "how deep it nests",
+        "the depth of nesting",
         form("j: json", r"(select max(len(regexp_extract_all(fullkey, '\.|\['))) + 1 from json_tree(j))"),
     ),
     scalar(
         "json_type",
         _T,
-        "OBJECT, ARRAY, STRING, INTEGER, DOUBLE, BOOLEAN or NULL",
+        "the type: OBJECT, ARRAY, STRING, INTEGER, DOUBLE, BOOLEAN or NULL",
         form(
             "j: json",
             let(
@@ -338,18 +345,23 @@ DOCUMENTS = [
     ),
     _looked_at("json_keys", _J, "the keys of an object", let("case when json_type(v) = 'OBJECT' then to_json(json_keys(v)) end", j="j")),
     written(
-        "json_search", "json_search(j, 'one', x)", "the path to a text that is LIKE `x`; with `'all'` an array of all paths", _search, 3, 3
+        "json_search",
+        "json_search(j, 'one', x)",
+        "the path of a string that is LIKE `x`; with `'all'`, an array of all paths",
+        _search,
+        3,
+        3,
     ),
-    _pairs("json_set", "with `x` at the path, whether something lay there or not", _change("json_set")),
-    _pairs("json_insert", "with `x` at the path where nothing lay", _change("json_insert")),
-    _pairs("json_replace", "with `x` in place of what lay there", _change("json_replace")),
-    written("json_remove", "json_remove(j, path, …)", "without the value there", _remove, 2, None),
-    _pairs("json_array_append", "with `x` at the end of the array there", _append),
-    _pairs("json_array_insert", "with `x` at that place of the array", _array_insert),
+    _pairs("json_set", "`j` with `x` at the path, whether or not the path exists", _change("json_set")),
+    _pairs("json_insert", "`j` with `x` at the path, if the path does not exist", _change("json_insert")),
+    _pairs("json_replace", "`j` with `x` at the path, if the path exists", _change("json_replace")),
+    written("json_remove", "json_remove(j, path, …)", "`j` without the value at the path", _remove, 2, None),
+    _pairs("json_array_append", "`j` with `x` appended to the array at the path", _append),
+    _pairs("json_array_insert", "`j` with `x` inserted before the array item at the path", _array_insert),
     written(
         "json_merge_patch",
         "json_merge_patch(j, k, …)",
-        "with the members of `k` in place of its own; null takes one away",
+        "the RFC 7396 merge patch: members of `k` replace those of `j`, null removes",
         _merge("json_merge_patch"),
         2,
         None,
@@ -365,5 +377,5 @@ DOCUMENTS = [
             let(_OVERLAP, a="a", b="b"),
         ),
     ),
-    scalar("json_pretty", _T, "on several lines", form("j: json", "json_pretty(j)")),
+    scalar("json_pretty", _T, "`j` on several lines, indented", form("j: json", "json_pretty(j)")),
 ]

@@ -55,6 +55,8 @@ def scalar(name: str, gives: SqlType, doc: str, *forms: Form, usage: str = "") -
     longest = max(forms, key=lambda one: len(one.names)).names
     needed = min(by_count)
     shown = ", ".join(longest[:needed]) + "".join(f"[, {extra}]" for extra in longest[needed:])
+    if not needed:
+        shown = shown.replace("[, ", "[", 1)
     return SqlFunction(name, usage or f"{name}({shown})", doc, build, needed, max(by_count), (f"create macro mysql_{name} {bodies}",))
 
 
@@ -94,4 +96,4 @@ def choice(arguments: Sequence[exp.Expr], build: Callable[[list[exp.Expr]], exp.
 
 def alias(function: SqlFunction, name: str) -> SqlFunction:
     """Return the function under another name."""
-    return replace(function, name=name, usage=function.usage.replace(function.name, name, 1), doc=f"as `{function.name}`", macros=())
+    return replace(function, name=name, usage=function.usage.replace(function.name, name, 1), doc=f"same as `{function.name}`", macros=())
