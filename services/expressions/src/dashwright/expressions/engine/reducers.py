@@ -35,7 +35,9 @@ class Reducer:
     #: Reduces each row as if all its non-null points were finite. A finite outcome proves that this was so or made no
     #: difference; rows with another outcome are reduced again, point by point. None if a finite outcome proves nothing.
     guess: Callable[[Cells], Floats] | None = None
-    fold: Fold | None = None  #: Reduces the points of each stamp in ``resample``; None takes the newest point.
+    #: Reduces the points of each stamp in ``resample``; None takes the newest point. A run of one point is
+    #: returned unchanged, except by ``count``.
+    fold: Fold | None = None
     classic: str = ""  #: Its name in classic conditions, where null and NaN are skipped; empty if it has none there.
     calculations: tuple[str, ...] = ()  #: Its names among the calculations of panels.
 
