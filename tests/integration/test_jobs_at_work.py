@@ -213,7 +213,7 @@ async def test_a_stopping_worker_returns_its_job(database: Database, broker: Mem
 async def test_an_expired_job_is_rescued_up_to_its_attempts(database: Database, broker: MemoryBroker) -> None:
     """A job whose worker is gone is pending again with its attempts counted; after the last it ends with an error."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
-    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=2, stale_after=timedelta(minutes=5))
     uid = await worker.submit("a")
     for state in ("pending", "error"):
         async with database.transaction() as connection:
@@ -238,7 +238,7 @@ async def lapse(worker: WorkerUnderTest, name: str) -> uuid.UUID:
 async def test_a_failed_rescue_does_not_stop_the_others(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The round continues with the next job; only rescued jobs are counted and logged."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
-    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=2, stale_after=timedelta(minutes=5))
     stuck, free = await lapse(worker, "stuck"), await lapse(worker, "free")
     original = jobs.requeue_lapsed
 
@@ -260,7 +260,7 @@ async def test_a_failed_rescue_does_not_stop_the_others(database: Database, brok
 async def test_a_lease_renewed_before_the_rescue_is_kept(database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow worker that renews its lease keeps its job: nothing is changed, counted or logged."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
-    rescuer = Rescuer(database, worker.relay, Clock(), attempts=2, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=2, stale_after=timedelta(minutes=5))
     uid = await lapse(worker, "slow")
     original = jobs.lapsed
 
@@ -282,7 +282,7 @@ async def test_a_lease_renewed_before_the_rescue_is_kept(database: Database, bro
 async def test_an_expired_job_ends_if_an_equal_one_is_pending(database: Database, broker: MemoryBroker) -> None:
     """Two equal jobs are never pending: the expired one ends, and the pending one does the work."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
-    rescuer = Rescuer(database, worker.relay, Clock(), attempts=5, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=5, stale_after=timedelta(minutes=5))
 
     async def submit(name: str) -> uuid.UUID:
         wanted = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "same", "r", "work.sync")
@@ -370,7 +370,7 @@ async def test_the_repositorys_status_follows_its_sync(database: Database, broke
     async with database.transaction() as connection:
         claimed = await jobs.claim(connection, uid, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     assert claimed is not None
-    await Rescuer(database, worker.relay, Clock(), attempts=1, stale=timedelta(minutes=5)).rescue()
+    await Rescuer(database, worker.relay, Clock(), max_attempts=1, stale_after=timedelta(minutes=5)).rescue()
     assert await shown() == ("error", str(uid))
     await worker.relay.stop()
 
@@ -393,7 +393,7 @@ async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBr
     assert orjson.loads(job.status) == {"state": "pending", "message": "waits: the host wants a rest"}
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
-    rescuer = Rescuer(database, worker.relay, Clock(), attempts=1, stale=timedelta(minutes=5))
+    rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=1, stale_after=timedelta(minutes=5))
     await rescuer.rescue()
     job = await worker.until(uid, "success", "error")
     await worker.consumer.stop(drain=5)

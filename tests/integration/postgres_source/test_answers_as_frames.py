@@ -86,8 +86,8 @@ async def test_times_out_of_range_are_null_with_a_notice(ask: Ask) -> None:
     assert values(frame) == {"a": [None, None, None], "b": [None, None, None]}
     assert frame.meta
     assert [notice["text"] for notice in frame.meta["notices"]] == [
-        "2 times of column a are outside 1677 to 2262 and became null",
-        "2 times of column b are outside 1677 to 2262 and became null",
+        "2 timestamps in column a are outside the years 1677 to 2262 and became null",
+        "2 timestamps in column b are outside the years 1677 to 2262 and became null",
     ]
 
 
@@ -152,7 +152,7 @@ async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
     assert frame.rows == 60
     (notice,) = (frame.meta or {})["notices"]
     assert notice["text"].startswith(
-        "nothing was filled: that takes 3600000001 rows, more than the 1000000 allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+        "gaps were not filled: that would take 3600000001 rows, more than the 1000000 allowed (setting DASHWRIGHT_SOURCE_ROWS)"
     )
 
 

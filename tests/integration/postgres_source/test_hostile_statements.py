@@ -204,7 +204,7 @@ async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None
     (notice,) = frame.meta["notices"]
     assert notice == {
         "severity": "warning",
-        "text": "the statement has more rows than the 25000 allowed (setting DASHWRIGHT_SOURCE_ROWS); the others are left out",
+        "text": "the statement returned more rows than the 25000 allowed (setting DASHWRIGHT_SOURCE_ROWS); the rest was omitted",
     }
     exact = await ask("select n from generate_series(1, 25000) n", patient(source_rows=25_000))
     assert exact.rows == 25_000

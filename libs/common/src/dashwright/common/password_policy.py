@@ -1,9 +1,9 @@
-"""Rules for passwords that are too weak to be set, or to be used where unauthenticated clients can try them."""
+"""Rules that reject weak passwords, when they are set and at endpoints where anyone can try them."""
 
 from dataclasses import dataclass
 from typing import Final
 
-#: Bytes. A longer password would only make hashing slower.
+#: Maximum number of bytes. A longer password would only make hashing slower.
 LONGEST_PASSWORD: Final = 1024
 
 _LISTED: Final = (
@@ -22,7 +22,7 @@ _COMMON: Final = frozenset(_LISTED.split())
 
 @dataclass(frozen=True, slots=True)
 class PasswordPolicy:
-    """Minimum requirements of a password: ``shortest`` characters, and not a common one."""
+    """Minimum requirements of a password: at least ``shortest`` characters, and not easy to guess."""
 
     shortest: int
 
@@ -31,10 +31,10 @@ class PasswordPolicy:
         return len(password) < self.shortest
 
     def is_common(self, password: str, *names: str) -> bool:
-        """Return whether a password is widely used, a single character, or one of the ``names`` of its account."""
+        """Return whether a password is widely used, repeats one character, or is one of the ``names`` of its account."""
         folded = password.casefold()
         return folded in _COMMON or len(set(folded)) == 1 or folded in {name.casefold() for name in names}
 
     def is_weak(self, password: str, *names: str) -> bool:
-        """Return whether a password must not be set, nor used where unauthenticated clients can try it."""
+        """Return whether a password is too short or too common."""
         return self.is_short(password) or self.is_common(password, *names)

@@ -1,4 +1,4 @@
-"""Use cases on data sources: creating, changing and removing, each with the secrets in one transaction."""
+"""Use cases on data sources: creating, changing and removing them, each in one transaction together with their secrets."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -21,7 +21,7 @@ DELETE: Final = "data-source.delete"
 class DataSources:
     """Changes to the data sources of the actor's current organization.
 
-    ``secrets`` maps names to texts: an empty text removes a secret, and secrets without a name in it are kept.
+    ``secrets`` maps names to values: an empty value removes a secret, and secrets that it does not mention are kept.
     """
 
     def __init__(self, database: Database, box: SecretBox, quota_rules: QuotaRules) -> None:
@@ -47,8 +47,8 @@ class DataSources:
     ) -> StoredDataSource:
         """Replace the fields of a data source by the result of ``revised``, and return it.
 
-        ``version`` is the one that the caller has read; None or 0: any. Raises NotFound, AlreadyExists for a name or uid in use, and
-        Conflict for a version that was changed since.
+        ``version`` is the one that the caller has read; None or 0 skips the check. Raises NotFound, AlreadyExists for a name or uid in
+        use, and Conflict if the data source was changed after that version.
         """
         org_id = actor.org_id
         async with self._database.transaction() as connection:
@@ -106,6 +106,6 @@ def _object(source_id: int) -> str:
 
 
 def _details(stored: StoredDataSource, secrets: Mapping[str, str]) -> dict[str, object]:
-    """Return the details for the audit. Secrets that were set or removed are included by name, never by value."""
+    """Return the details of the audit event. Secrets that were set or removed are included by name, never by value."""
     details: dict[str, object] = {"uid": stored.uid, "name": stored.name, "type": stored.fields.type}
     return details | {"secrets": sorted(secrets)} if secrets else details

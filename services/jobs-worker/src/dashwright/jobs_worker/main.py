@@ -91,7 +91,7 @@ class JobsWorker:
         planner, files = _planner(settings, database, clock, checkouts), _file_calls(settings, database, clock, checkouts)
         calls = RepositoryCalls(database, checkouts, CommitAuthors(host), planner, files)
         self._calls = RpcServer(broker, broker.topology.repositories, calls.handle, signer, prefetch=CALLS_IN_HAND)
-        self._rescuer = Rescuer(database, self._relay, clock, attempts=settings.job_attempts, stale=_STALE)
+        self._rescuer = Rescuer(database, self._relay, clock, max_attempts=settings.job_attempts, stale_after=_STALE)
         by_itself = Prober(database, clock, background.check_readable)
         judged_by = rules_fingerprint(_admission(settings), settings.repository_file_bytes, settings.folder_depth)
         self._scheduler = (

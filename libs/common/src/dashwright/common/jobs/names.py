@@ -1,8 +1,7 @@
 """Derived names: of jobs, and of the folders and objects that files describe.
 
-Deterministic, so that every sync of a path yields the same object. The recipe was observed in existing products, whose
-names must not change: a readable part, a hyphen, and as much of a SHA-256 over repository and path as fits into 40
-characters.
+Names are deterministic, so that every sync of a path yields the same object. A name has a readable part, a hyphen, and
+as much of a SHA-256 over repository and path as fits into 40 characters. This is Grafana's format, which must not change.
 """
 
 import hashlib
@@ -39,21 +38,21 @@ def folder_name(repository: str, directory: str, *, turn: str = "") -> str:
 
 
 def object_name(repository: str, path: str) -> str:
-    """Return the name for the object in a file that does not name it. The suffix of the file is ignored."""
+    """Return the name for the object in a file that does not name it. The extension of the file is ignored."""
     stem = re.sub(r"\.[^./]*$", "", clean(path))
     return _undotted(hashed(repository, stem, stem.rpartition("/")[2]))
 
 
 def sanitise(text: str) -> str:
-    """Return ``text`` with only lower case letters, digits, hyphens and dots, neither of the last two at an end."""
+    """Return ``text`` reduced to lower case letters, digits, hyphens and dots, without leading or trailing hyphens and dots."""
     lowered = text.lower().replace("/", "-").replace("_", "-")
     return _HYPHENS.sub("-", _DROPPED.sub("", lowered)).strip("-.")
 
 
 def hashed(repository: str, key: str, text: str) -> str:
-    """Return ``text`` followed by a readable hash over repository, ``key`` and ``text``.
+    """Return ``text`` followed by an alphanumeric hash over repository, ``key`` and ``text``.
 
-    At most 40 characters, of which at least 8 are hash.
+    The result has at most 40 characters, of which at least 8 are the hash.
     """
     digest = hashlib.sha256(f"{repository}/{key}{text}".encode()).digest()
     readable = text.encode()[: LONGEST_NAME - SHORTEST_HASH - 1]
@@ -62,5 +61,5 @@ def hashed(repository: str, key: str, text: str) -> str:
 
 
 def _undotted(name: str) -> str:
-    """Return a name without dots, which names of files may have but those of dashboards and folders may not."""
+    """Return a name with hyphens for dots, which names of dashboards and folders must not contain."""
     return name.replace(".", "-")

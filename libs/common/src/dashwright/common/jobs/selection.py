@@ -1,7 +1,7 @@
 """Selection of the files of a repository to sync: glob patterns to include and to exclude, as in gitignore.
 
 A pattern with a slash in it (not only at its end) is matched from the root, any other at every depth. ``*``, ``?`` and
-``[…]`` stay within one part, ``**`` matches any number of directories. A pattern that matches a directory covers
+``[…]`` never match a slash; ``**`` matches any number of directories. A pattern that matches a directory covers
 everything in it; one that ends in a slash, or in ``/**``, matches directories only.
 """
 
@@ -72,7 +72,7 @@ class Pattern:
         return self._open(found)
 
     def _open(self, states: set[int]) -> set[int]:
-        """Add the states after ``**``, which also matches no directory."""
+        """Add the states after ``**``, which also matches zero directories."""
         found = set(states)
         for state in sorted(states):
             step = state
@@ -96,7 +96,7 @@ class Selection:
 
     @classmethod
     def of_repository(cls, spec: RepositorySpec) -> "Selection":
-        """Return the selection of an admitted spec."""
+        """Return the selection of a validated spec."""
         return cls.of(spec.selected.include, spec.selected.exclude)
 
     def takes(self, path: str) -> bool:
@@ -114,16 +114,16 @@ ALL_FILES: Final = Selection()
 def check_selected(selection: Selection, path: str) -> None:
     """Raise BadRequest for a file or directory that is not selected. The path of a directory ends in a slash."""
     if not selection.takes(path):
-        raise BadRequest(f"{path} is left out by include or exclude in the repository's spec: choose another path, or change these")
+        raise BadRequest(f"{path} is not selected by include and exclude of the repository's spec; choose another path, or change them")
 
 
 def _check(text: str) -> None:
     if not text.strip("/") or len(text) > LONGEST_PATTERN:
-        raise BadRequest(f"a pattern names files or directories, in {LONGEST_PATTERN} characters at most")
+        raise BadRequest(f"a pattern must name a file or directory, in at most {LONGEST_PATTERN} characters")
     if text.startswith("!"):
-        raise BadRequest("a pattern does not begin with '!': put it into the other list, include or exclude")
+        raise BadRequest("a pattern must not begin with '!': put it into the other list, include or exclude")
     if any(part in (".", "..") for part in text.split("/")) or not text.isprintable():
-        raise BadRequest("a pattern holds no '.' or '..' as a part and no control character; it counts from the root of the repository")
+        raise BadRequest("a pattern must not contain '.' or '..' segments or control characters; it is relative to the repository's root")
 
 
 def _step(part: str) -> Callable[[str], bool]:

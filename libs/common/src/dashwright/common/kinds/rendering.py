@@ -12,14 +12,14 @@ from dashwright.common.models.causes import causes_of
 
 
 def render(kind: Kind, body: Body, version: str) -> RenderedBody:
-    """Return a stored body in the form that a version of the kind shows."""
+    """Return a stored body as it is served in a version of the kind."""
     return RenderedBody(body.spec, body.status) if kind.render is None else kind.render(kind, body, version)
 
 
 def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) -> dict[str, Any]:
-    """Return the body to store for a spec sent in a version. ``old`` is the stored body, None at a creation.
+    """Return the body to store for a spec sent in a version. ``old`` is the stored body, or None on creation.
 
-    A client that sends back the rendered form of the old body changes nothing: the old body is kept.
+    If a client sends back the rendered form of the old body, the old body is kept unchanged.
     """
     if old is not None and kind.render is not None:
         seen = kind.render(kind, old, version).spec
@@ -32,7 +32,7 @@ def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) ->
 
 
 def faults_of(kind: Kind, spec: dict[str, Any]) -> list[Cause]:
-    """Return the faults of a sent spec: wrong types, and duplicate items of sets."""
+    """Return the validation errors of a sent spec: wrong types, and duplicate items in lists that must be sets."""
     try:
         if kind.shown_spec is not None:
             kind.shown_spec.model_validate(spec)
@@ -54,5 +54,5 @@ def _duplicates(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
 
 
 def stored_version(kind: Kind, version: str, extract: Extract) -> str:
-    """Return the version to store a body under. A body of elements and a layout always belongs to the newest version."""
+    """Return the version to store a body under. A dashboard with a layout always has the newest version."""
     return kind.version if extract.layout else version

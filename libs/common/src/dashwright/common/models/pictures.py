@@ -1,4 +1,4 @@
-"""Requests of the gateway and the jobs worker to the expressions service for pictures."""
+"""Requests for pictures of dashboards, sent by the gateway and the jobs worker to the expressions service."""
 
 from typing import Any, Final, Literal
 
@@ -17,10 +17,11 @@ Format = Literal["png", "svg"]
 
 
 class PictureOptions(Shape):
-    """Options of a picture: ``width`` by ``height`` pixels; without height as high as its panels.
+    """Options of a picture.
 
-    An empty ``from`` or ``to`` is that of the dashboard. ``panel`` is the id of the only panel to draw. ``scale`` is
-    the number of pixels for each pixel of a PNG.
+    ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to``
+    is empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel
+    ratio of a PNG: with 2, it has twice as many pixels in each direction.
     """
 
     from_: str = Field("", alias="from")
@@ -35,9 +36,9 @@ class PictureOptions(Shape):
 
 
 class PictureRequest(PictureOptions):
-    """Dashboard to draw.
+    """Request to draw a dashboard.
 
-    Caller and permitted data sources are in the headers of the message (``QueryContext``).
+    The headers of the message hold the caller and the permitted data sources (``QueryContext``).
     """
 
     spec: dict[str, Any]

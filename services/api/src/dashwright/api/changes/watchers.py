@@ -11,14 +11,17 @@ Key = tuple[str, int, int]
 
 
 class WatchersByIdentity:
-    """The cursors of each caller. Equal identities of one caller share one object, since an identity may hold many grants."""
+    """Cursors of open watches, by identity.
+
+    Cursors of equal identities share one Identity object to save memory, since it may hold many grants.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[Identity, set[Cursor]]] = {}
         self._counts: Counter[str] = Counter()
 
     def count(self, uid: str) -> int:
-        """Return the number of cursors of a caller, in all organizations and with all keys."""
+        """Return the number of cursors of a caller, in all organizations and with any API key."""
         return self._counts[uid]
 
     def add(self, cursor: Cursor) -> None:
@@ -41,7 +44,7 @@ class WatchersByIdentity:
             del self._counts[cursor.caller.uid]
 
     def forget(self, subject: str) -> None:
-        """Make the watches of a subject list again: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
+        """Force the watches of a subject (``user:5``, ``key:7``, ``org:2`` or ``all``) to list again."""
         for key, (_, cursors) in list(self._known.items()):
             if subject == _EVERYBODY or subject in self._subjects(key):
                 for cursor in cursors:

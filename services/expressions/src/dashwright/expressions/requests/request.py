@@ -1,4 +1,4 @@
-"""Parsing of a request's body. A fault of its shape refuses the request before anything runs."""
+"""Parsing of a request's body. A malformed request is rejected before any query runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,13 +18,13 @@ from dashwright.expressions.requests.binding import BoundQuery, Fault, bind
 from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
 
-#: The time range of a request that names none.
+#: Default time range of a request.
 FROM, TO = "now-6h", "now"
 
 
 @dataclass(slots=True)
 class RequestEnvelope:
-    """The members of a body: its queries and targets with their places, and its time range."""
+    """The members of a body: its queries and targets with their JSON pointers, and its time range."""
 
     items: list[tuple[str, Any]] = field(default_factory=list)  #: JSON pointers with their values, in the order of the body.
     start: str = FROM
@@ -33,8 +33,9 @@ class RequestEnvelope:
 
 
 def open_envelope(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
-    """Return the members of a body: a panel's for the strict endpoints, a list of queries for ``/api/ds/query``.
+    """Return the members of a body.
 
+    ``/api/ds/query`` takes a list of queries; all other endpoints require a panel's ``type`` and ``targets``.
     Raises BadRequest if the body is not JSON.
     """
     try:
@@ -92,9 +93,9 @@ _LISTED_FAULTS = 100
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request that can run. Members but ``nodes`` are by refId."""
+    """A request that can run. All dictionaries are keyed by refId."""
 
-    nodes: tuple[Node, ...]  #: In request order, without hidden nodes that no shown node reads.
+    nodes: tuple[Node, ...]  #: In request order, without hidden nodes whose results are not used.
     sources: dict[str, SourceQuery]  #: Ordinary queries.
     ranges: dict[str, TimeRange]
     kinds: dict[str, str]  #: The type of the expression or of the data source.
@@ -114,8 +115,8 @@ class RequestDraft:
 def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:
     """Return the request in a body.
 
-    Raises BadRequest that lists the faults of shape, each with its place, its refId and what to do; DeadlineExceeded
-    while shapes are parsed.
+    Raises a BadRequest that lists each validation error with its JSON pointer, refId and remedy, or DeadlineExceeded if
+    parsing takes too long.
     """
     draft = draft_request(body, context, now, limits)
     if draft.faults:
@@ -136,7 +137,7 @@ def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
 
 
 def _needed(nodes: Sequence[Node], queries: Mapping[str, Target | SourceQuery]) -> tuple[Node, ...]:
-    """Return the shown nodes and those that they read, directly or through others."""
+    """Return the nodes that are not hidden, and those that they read directly or through others."""
     inputs = {node.ref_id: node.inputs for node in nodes}
     needed: set[str] = set()
     reached = [ref_id for ref_id, query in queries.items() if not query.hide]
@@ -154,7 +155,7 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
     draft = RequestDraft(faults=envelope.faults)
     whole = _whole_range(envelope, now, draft)
     if len(envelope.items) > limits.query_targets:
-        refusal = limits.refusal("query_targets", f"there are {len(envelope.items)} queries and targets", "ask for less at a time")
+        refusal = limits.refusal("query_targets", f"there are {len(envelope.items)} queries and targets", "send fewer at a time")
         draft.faults.append(Fault(envelope.items[limits.query_targets][0], refusal.message, refusal.message_id))
         return draft
     for pointer, item in envelope.items:
@@ -169,7 +170,7 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
 
 
 def _check_expressions(draft: RequestDraft, limits: Limits) -> None:
-    """Add one fault, at the first target whose expression exceeds the total length allowed for one request."""
+    """Add one fault, at the first target with which the total length of expressions exceeds the limit of a request."""
     total = 0
     for ref_id, bound in draft.bound.items():
         total += len(getattr(bound.query, "expression", "") if isinstance(bound.query, Target) else "")

@@ -1,4 +1,4 @@
-"""Bounds on the cost of reading one statement. What grows faster than the statement is counted while it grows."""
+"""Bounds on the cost of parsing one statement. Sizes that may grow faster than the statement are checked as they grow."""
 
 from sqlglot import exp
 
@@ -7,10 +7,10 @@ from dashwright.expressions.sql.refusals import InvalidStatement
 #: Characters of one statement, whatever ``EXPRESSION_LENGTH`` allows.
 LENGTH = 100_000
 
-#: Words, numbers, texts and signs of one statement.
+#: Tokens of one statement.
 WORDS = 20_000
 
-#: Depth of parentheses, calls and CASE; the recursive parser makes some thirty calls for each level.
+#: Depth of parentheses, calls and CASE; the recursive parser makes about thirty calls for each level.
 DEPTH = 25
 
 #: Nodes of a statement's tree, with those created while it is rewritten.
@@ -24,22 +24,22 @@ _SIZE = "size"
 
 
 def steps(words: int) -> int:
-    """Return how many words the parser may read, repetitions after backtracking included.
+    """Return the number of steps the parser may take: tokens read, those read again after backtracking included.
 
-    Ordinary statements take two steps a word.
+    Ordinary statements take two steps per token.
     """
     return _STEPS + _STEPS_A_WORD * words
 
 
 def entangled() -> InvalidStatement:
-    """Return the refusal of a statement that costs too much."""
+    """Return the error for a statement that costs too much."""
     return InvalidStatement(
         "it is too complex: its nesting and repetition take too long to parse; split it, or move a part to a WITH clause"
     )
 
 
 def size(node: exp.Expr) -> int:
-    """Return the number of nodes below a node; parts that were ``measured`` are not walked again."""
+    """Return the number of nodes below a node; parts that were measured before are not walked again."""
     total, left = 0, [node]
     while left:
         one = left.pop()
@@ -60,7 +60,7 @@ def measured(node: exp.Expr) -> int:
 
 
 def copies(node: exp.Expr, count: int) -> list[exp.Expr]:
-    """Return ``count`` copies of the node. Raises InvalidStatement before they are too large together."""
+    """Return ``count`` copies of the node. Raises InvalidStatement if together they would be too large."""
     if size(node) * count > NODES:
         raise entangled()
     return [node.copy() for _ in range(count)]

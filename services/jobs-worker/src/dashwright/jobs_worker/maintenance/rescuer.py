@@ -1,4 +1,4 @@
-"""The rescue of abandoned jobs: requeued when their lease has lapsed, woken when their wake-up was lost."""
+"""Recovery of abandoned jobs: requeued if their lease has expired, woken if their wake-up was lost."""
 
 import uuid
 from collections.abc import Sequence
@@ -21,24 +21,25 @@ from dashwright.common.stores.outbox import Wakeup
 log = structlog.get_logger()
 
 _BATCH = 100
-_SUPERSEDED = "the worker of this job was lost, and an equal job that waits does its work"
+_REPLACED = "the worker of this job was lost; an equal pending job replaces it"
 
 
 class Rescuer:
-    """The rescuer of abandoned jobs.
+    """Recovery of abandoned jobs.
 
-    ``attempts`` is how often a job is started before it ends as ``error``; ``stale`` is how long a pending job may wait for its wake-up.
+    A job that was started ``max_attempts`` times ends as ``error``. A pending job that has waited longer than ``stale_after`` since its
+    last wake-up is woken again.
     """
 
-    def __init__(self, database: Database, relay: Relay, clock: Clock, *, attempts: int, stale: timedelta) -> None:
+    def __init__(self, database: Database, relay: Relay, clock: Clock, *, max_attempts: int, stale_after: timedelta) -> None:
         self._database = database
         self._relay = relay
         self._clock = clock
-        self._attempts = attempts
-        self._stale = stale
+        self._max_attempts = max_attempts
+        self._stale_after = stale_after
 
     async def rescue(self) -> None:
-        """Do one round. A job that cannot be rescued does not delay the others."""
+        """Run one pass. A job that cannot be rescued does not delay the others."""
         async with self._database.connection() as connection:
             lapsed = await jobs.lapsed(connection, limit=_BATCH)
         for job in lapsed:
@@ -46,25 +47,25 @@ class Rescuer:
                 await self._rescue_one(job)
             except DashwrightError as error:
                 log.warning("job_not_rescued", job=job.name, error=error.message)
-        await self.wake(older_than=self._stale)
+        await self.wake(older_than=self._stale_after)
 
     async def _rescue_one(self, job: StoredJob) -> None:
         async with self._database.transaction() as connection:
-            # The order of locks that every writer of objects and jobs keeps; another one would deadlock.
+            # Every writer of objects and jobs takes these locks in this order; otherwise they could deadlock.
             if mirror.concerns(job):
                 await resources.lock(connection)
             await jobs.lock(connection)
             if await jobs.has_pending_equal(connection, job):
-                wakeups = await self._end(connection, job, _SUPERSEDED)
-            elif job.attempts >= self._attempts:
+                wakeups = await self._end(connection, job, _REPLACED)
+            elif job.attempts >= self._max_attempts:
                 wakeups = await self._end(connection, job, f"{job_messages.LEASE_LAPSED}; given up after {job.attempts} attempts")
             else:
-                wakeups = await self._return(connection, job)
+                wakeups = await self._requeue(connection, job)
         if wakeups is not None:
             self._relay.publish_soon(wakeups)
             log.warning("job_rescued", job=job.name, repository=job.repository, attempts=job.attempts)
 
-    async def _return(self, connection: Connection, job: StoredJob) -> Sequence[Wakeup] | None:
+    async def _requeue(self, connection: Connection, job: StoredJob) -> Sequence[Wakeup] | None:
         wakeups = await jobs.requeue_lapsed(connection, job)
         if not wakeups:
             return None
@@ -83,7 +84,7 @@ class Rescuer:
         return wakeups
 
     async def wake(self, *, older_than: timedelta) -> None:
-        """Wake the pending jobs that may run, in batches."""
+        """Wake, in batches, the pending jobs that may run and whose last wake-up is older than ``older_than``."""
         woken = 0
         last: uuid.UUID | None = None
         while True:

@@ -63,9 +63,9 @@ class ImportedObject:
     kind: Kind
     org_id: int
     name: str
-    #: The number that older clients know the object by.
+    #: The numeric id by which older clients address the object.
     number: int
-    #: Its number in Grafana.
+    #: Its id in Grafana's database.
     row: int
     folder: str
     body: Body
@@ -74,7 +74,7 @@ class ImportedObject:
     created_by: str
     updated: datetime | None
     updated_by: str | None
-    #: Its key in the report.
+    #: Its key in the report of the import.
     key: str = ""
 
     @property
@@ -84,7 +84,7 @@ class ImportedObject:
 
     @property
     def write(self) -> Write:
-        """The write of the object to the store."""
+        """The arguments with which the store writes the object."""
         annotations = {FOLDER_KEY: self.folder} if self.folder else {}
         body = self.body
         return Write(self.kind, self.name, body.spec, body.stored_version, extract=body.extract, annotations=annotations)
@@ -92,7 +92,7 @@ class ImportedObject:
 
 @dataclass(slots=True)
 class Folders:
-    """References to folders: by the number that old dashboards use, and by uid."""
+    """Names of folders by the numeric id that old dashboards use, and numeric ids by organization and uid."""
 
     by_number: dict[int, str] = field(default_factory=dict)
     numbers: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Folders:
 
 
 def name_of(row: Row) -> str:
-    """Return the row's uid if it is a valid name, else a name made of its number."""
+    """Return the row's uid if it is a valid name, else a name derived from its id."""
     return _name(text(row, "uid"), whole(row, "id"))
 
 
@@ -123,7 +123,7 @@ def folder(row: Row, folders: Folders) -> ImportedObject:
 
 
 def folder_of_old(row: Row) -> ImportedObject:
-    """Convert a folder from the dashboard table, for databases whose folder table lacks it."""
+    """Convert a folder that is stored as a row of the dashboard table, as in older Grafana databases."""
     spec = {"title": _title(row)}
     return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
 

@@ -54,7 +54,7 @@ class _PreparedQuery:
 
 
 class Postgres(Source):
-    """The source of one record, over ``connections`` that outlive it."""
+    """One configured PostgreSQL data source. Its ``connections`` are shared with others and outlive it."""
 
     def __init__(self, record: SourceRecord, connections: Connections) -> None:
         self._record = record
@@ -76,11 +76,11 @@ class Postgres(Source):
         return [await asyncio.to_thread(_frame, columns, prepared, limits, notices)]
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return the statement without macros: the range matters only as far as macros inserted it."""
+        """Return the expanded statement, so that queries whose macros yield the same SQL share a result."""
         return self._prepared(query, time_range)
 
     async def health(self) -> str:
-        """Return that the connection works. Raises like ``query``."""
+        """Return a success message if the connection works. Raises like ``query``."""
         async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
             try:
                 await connection.fetchval("select 1", timeout=_HEALTH_SECONDS)
@@ -92,7 +92,7 @@ class Postgres(Source):
         properties = query.model_extra or {}
         raw, form = properties.get("rawSql"), properties.get("format") or _FORMATS[0]
         if not isinstance(raw, str) or not raw.strip():
-            raise BadRequest("the query has no statement; give it as text in rawSql")
+            raise BadRequest("the query has no statement; give it as a string in rawSql")
         if form not in _FORMATS:
             raise BadRequest(f"format {str(form)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
         given = query.interval_ms
@@ -120,7 +120,8 @@ class _Statement:
     def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
         self._connection = connection
         self._limits = limits
-        self.shown = sql  #: The statement as sent; empty while it is wrapped, because positions would be wrong.
+        #: The statement to which positions in errors refer; empty if the sent one is wrapped, which shifts positions.
+        self.shown = sql
 
     async def run(self) -> tuple[list[ColumnBuilder], list[str]]:
         """Return the columns, and notices about them."""
@@ -172,7 +173,7 @@ class _Statement:
                 raise limits.refusal("query_points", f"the result has {rows * len(columns)} values or more", _LESS)
             if rows > limits.source_rows:
                 limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
-                return columns, [f"the statement has more rows than {limit}; the others are left out"]
+                return columns, [f"the statement returned more rows than {limit}; the rest was omitted"]
         return columns, []
 
 
@@ -185,7 +186,11 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
 
 def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
     fields: list[Field] = [column.field() for column in columns]
-    lost = [f"{column.lost} times of column {column.name} are outside 1677 to 2262 and became null" for column in columns if column.lost]
+    lost = [
+        f"{column.lost} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
+        for column in columns
+        if column.lost
+    ]
     meta: dict[str, Any] = {"executedQueryString": prepared.sql}
     if fields and not len(fields[0]):
         return Frame(fields, meta=meta)
@@ -205,15 +210,16 @@ def _filled(fields: list[Field], fill: Fill, time_range: TimeRange, limits: Limi
     start, end = ((instant - _EPOCH) // timedelta(microseconds=1) * 1000 for instant in (time_range.start, time_range.end))
     rows = series.points(fill, start, end)
     if rows > limits.source_rows:
-        text = f"nothing was filled: that takes {rows} rows, more than the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+        limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
+        text = f"gaps were not filled: that would take {rows} rows, more than {limit}"
         return fields, [*notices, text]
     if rows * len(fields) > limits.query_points:
-        raise limits.refusal("query_points", f"filled, the result has {rows * len(fields)} values", "choose a larger interval")
+        raise limits.refusal("query_points", f"after filling gaps, the result has {rows * len(fields)} values", "choose a larger interval")
     return series.filled(fields, fill, start, end), notices
 
 
 def _table_time(item: Field) -> Field:
-    """Return the column; a number named ``time`` or ``timeend`` is a time in a table, too."""
+    """Return the column of a table, as timestamps if it holds numbers and is named ``time`` or ``timeend``."""
     if item.name == "time" or item.name.lower() == "timeend":
         return series.as_time(item) if item.type.is_numeric else item
     return item

@@ -31,7 +31,7 @@ _LARGE: Final = 50_000
 
 
 class Prometheus(Source):
-    """The source of one record."""
+    """One configured Prometheus data source."""
 
     def __init__(self, record: SourceRecord, http: HttpClient) -> None:
         self._record = record
@@ -51,14 +51,14 @@ class Prometheus(Source):
         return [replace(first, meta={**(first.meta or {}), "notices": notices}) if notices else first, *others]
 
     async def health(self) -> str:
-        """Return that the API works. Raises like ``query``."""
+        """Return a success message if the API works. Raises like ``query``."""
         with naming_addresses():
             response = await self._http.ask(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
         self._opened(response, Limits())
         return "Successfully queried the Prometheus API."
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
-        """Return the query; the exact end matters for instant queries only."""
+        """Return the query. Its evaluation time is ignored unless it is an instant query."""
         prepared = read_query(query, time_range, self._record)
         return prepared if prepared.is_instant else replace(prepared, at=prepared.end)
 
@@ -81,7 +81,7 @@ class Prometheus(Source):
     def _opened(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
         """Return the parsed response if the server reports success. Raises SourceFailed or BadRequest otherwise."""
         if response.status in _REFUSED:
-            raise SourceFailed(f"Prometheus refuses the credentials of the data source (HTTP {response.status}); correct them there")
+            raise SourceFailed(f"Prometheus refuses the credentials (HTTP {response.status}); correct them in the data source's settings")
         try:
             parsed = parse_response(response.body, limits)
         except SourceFailed as error:

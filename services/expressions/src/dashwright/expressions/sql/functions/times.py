@@ -1,4 +1,4 @@
-"""Functions of dates and times. A moment is a timestamp in UTC; a time of day is a text, as it is shown."""
+"""Functions of dates and times. Timestamps are in UTC; a MySQL TIME is a string such as ``12:30:00``."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from dashwright.expressions.sql.units import COMPOUND, DATE_UNITS, TIME_UNITS, i
 _I, _T = SqlType.INTEGER, SqlType.TEXT
 _UTC_NOW = "cast(get_current_timestamp() as timestamp)"
 
-# A week belongs to the year of its first day or, by the rule of four days, to that of its fourth.
+# MySQL's WEEK(date, mode): depending on the mode, a week belongs to the year of its first or of its fourth day.
 _ANCHOR = let(
     "$d - (case when $m & 1 = 1 then isodow($d) - 1 else isodow($d) % 7 end)::int"
     " + (case when ($m & 4 = 4) = ($m & 1 = 1) then 0 else 3 end)",
@@ -62,7 +62,7 @@ MACROS = (
 
 
 def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
-    """Return the moment plus the interval, or minus for a ``sign`` below 0. Dates remain dates, texts remain texts."""
+    """Return the timestamp plus the interval, or minus it if ``sign`` is negative. Dates remain dates, strings remain strings."""
     unit = unit_named(amount.text("unit") or "DAY")
     number = amount.this
     if sign < 0 and unit not in COMPOUND:
@@ -71,7 +71,9 @@ def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
         )
     step = interval(number, unit)
     if step is None:
-        raise InvalidStatement(f"'{unit}' is not a unit of time that INTERVAL takes here; the amount of one with several parts is a text")
+        raise InvalidStatement(
+            f"'{unit}' is not supported by INTERVAL here; the amount of a compound unit such as DAY_HOUR must be a string"
+        )
     add = exp.Sub if sign < 0 and unit in COMPOUND else exp.Add
     match type_of(moment):
         case SqlType.DATE if is_of_dates(unit):
@@ -133,7 +135,7 @@ _WIDTHS = {"YEAR": 10_000, "MONTH": 100, "DAY": 100, "HOUR": 100, "MINUTE": 100,
 
 
 def extract(unit: str, value: exp.Expr) -> exp.Expr:
-    """Return one number of a moment, or several written side by side."""
+    """Return one field of a timestamp, or the digits of several concatenated for a compound unit such as DAY_HOUR."""
     units = COMPOUND.get(unit, (unit,))
     of_dates = set(units) & set(_DATE_PARTS)
     if not of_dates and not set(units) <= set(_CLOCK_PARTS):
@@ -168,8 +170,8 @@ def _format(pattern: str | None, written: exp.Expr, moment: exp.Expr) -> exp.Exp
     return call("mysql_format_time", moment, coerced(written, _T), kind=_T)
 
 
-_UNSPACED = re.compile(r"\s*([^\w\s%])\s*")
-"""Spaces around signs, which may be missing or more in what is read."""
+#: Punctuation with optional spaces, whose number may differ between format and parsed text.
+_SPACED_PUNCTUATION = re.compile(r"\s*([^\w\s%])\s*")
 
 
 def _literal(node: exp.Expr) -> str | None:
@@ -195,9 +197,12 @@ def _str_to_date(arguments: Sequence[exp.Expr]) -> exp.Expr:
     pattern = _literal(arguments[1])
     simple = formats.plain(pattern) if pattern is not None else None
     if pattern is None or simple is None:
-        raise InvalidStatement("str_to_date takes its format as a text, without %D, %U, %u, %V and %X")
+        raise InvalidStatement("the format of str_to_date must be a string literal without %D, %U, %u, %V and %X")
     read = call(
-        "mysql_str_to_date", coerced(arguments[0], _T), text(_UNSPACED.sub(r"\1", simple.replace("%-", "%").strip())), kind=SqlType.TIME
+        "mysql_str_to_date",
+        coerced(arguments[0], _T),
+        text(_SPACED_PUNCTUATION.sub(r"\1", simple.replace("%-", "%").strip())),
+        kind=SqlType.TIME,
     )
     match formats.parts(pattern):
         case True, False:
@@ -235,7 +240,8 @@ def _now(gives: SqlType, body: str, *names: str, doc: str) -> list[SqlFunction]:
     def build(_arguments: Sequence[exp.Expr]) -> exp.Expr:
         return call("mysql_" + names[0], kind=gives)
 
-    digits = 0 if gives is SqlType.DATE else 1  # of a second; they are not cut
+    # The optional argument, a number of fractional digits, is ignored.
+    digits = 0 if gives is SqlType.DATE else 1
     first = written(names[0], f"{names[0]}()", doc, build, 0, digits, macro(f"{names[0]}()", body))
     return [first, *(alias(first, name) for name in names[1:])]
 

@@ -206,7 +206,7 @@ async def view_file(
     faults = [fault.shown or fault.message for fault in refused if concerns(fault, path)]
     errors += [message for message in faults if message not in errors]
     if not context.selection.takes(path):
-        errors.append("the file is left out by include or exclude in the repository's spec")
+        errors.append("the file is not selected by include and exclude of the repository's spec")
     dry_run = await context.objects.dry_run(context.repository.namespace, write) if write is not None and is_tried and not errors else None
     action = ResourceAction.UPDATE if existing is not None else ResourceAction.CREATE
     classic = resource is not None and resource.is_classic
