@@ -1,4 +1,4 @@
-"""Trees of folders and access rules, cached while the feed reports their changes (docs/decisions/0004-identity-memory.md)."""
+"""Trees of folders and access rules, cached while the feed reports their changes (docs/decisions/0004-identity-cache.md)."""
 
 from collections import OrderedDict
 from collections.abc import Hashable

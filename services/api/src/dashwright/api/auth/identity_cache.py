@@ -1,6 +1,6 @@
 """A cache of identified callers for a few seconds, invalidated immediately when a right changes.
 
-docs/decisions/0004-identity-memory.md gives the reasons for this design.
+docs/decisions/0004-identity-cache.md gives the reasons for this design.
 """
 
 import time
