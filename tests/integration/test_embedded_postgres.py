@@ -129,7 +129,7 @@ async def test_a_start_waits_for_a_previous_server(data_dir: Path, monkeypatch: 
         await abandoned.stop()
         return tries[-1]
 
-    monkeypatch.setattr(postgres, "end_orphan", AsyncMock())
+    monkeypatch.setattr(postgres, "stop_orphan", AsyncMock())
     monkeypatch.setattr(EmbeddedPostgres, "_start_once", end_the_previous_after_one_try)
     async with running(data_dir) as url:
         assert await run(url, "select 1") == 1

@@ -77,7 +77,7 @@ def test_a_new_spec_keeps_what_it_has_no_place_for() -> None:
 )
 def test_a_spec_that_was_sent_has_the_shape_of_what_is_shown(spec: dict[str, Any], fields: list[str]) -> None:
     """Options and field config must be given, and no target twice."""
-    assert [fault.field for fault in rendering.faults_of(LIBRARY_PANEL, spec)] == fields
+    assert [fault.field for fault in rendering.validation_errors(LIBRARY_PANEL, spec)] == fields
 
 
 def test_title_and_type_are_texts_that_the_database_can_hold() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashwright.common.jobs.names import folder_name, hashed, job_name, object_name, sanitise
+from dashwright.common.jobs.names import folder_name, job_name, name_with_hash, object_name, sanitise
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_text_is_reduced_to_what_a_name_may_hold(text: str, name: str) -> None:
 )
 def test_hash_keeps_eight_characters_at_least(text: str, name: str) -> None:
     """A long text is cut for the hash, a short one leaves the hash more room, up to 40 characters together."""
-    assert hashed("repository", "key", text) == name
+    assert name_with_hash("repository", "key", text) == name
 
 
 @pytest.mark.parametrize(

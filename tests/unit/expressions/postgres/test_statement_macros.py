@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.sources.postgres.lexing import first_word, pieces, without_end
+from dashwright.expressions.sources.postgres.lexing import first_word, pieces, without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, FillMode, MacroContext, expand
 
 START = datetime(2018, 4, 12, 18, tzinfo=UTC)
@@ -271,4 +271,4 @@ def test_the_first_word_is_behind_comments_and_parentheses(sql: str, word: str) 
 )
 def test_a_statement_goes_without_its_end(sql: str, without: str) -> None:
     """Trailing semicolons and comments are removed; quoted text is kept."""
-    assert without_end(sql) == without
+    assert without_trailing_comments(sql) == without

@@ -14,7 +14,7 @@ from dashwright.expressions.sql.refusals import Refusal
 pytestmark = pytest.mark.exhaustive
 
 _NESTED = 24
-_MOST_STEPS = bounds.steps(bounds.WORDS)
+_MOST_STEPS = bounds.steps(bounds.TOKENS)
 
 
 @dataclass(slots=True)
@@ -28,7 +28,7 @@ class Cost:
 @pytest.fixture
 def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
     found = Cost()
-    advance, measured = mysql_grammar._Parser._advance, bounds.measured
+    advance, measured = mysql_grammar._Parser._advance, bounds.measure
 
     def counted(self: Any, times: int = 1) -> None:
         found.steps += 1
@@ -42,7 +42,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
         return size
 
     monkeypatch.setattr(mysql_grammar._Parser, "_advance", counted)
-    monkeypatch.setattr(dialect, "measured", weighed)
+    monkeypatch.setattr(dialect, "measure", weighed)
     return found
 
 

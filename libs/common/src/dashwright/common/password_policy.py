@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 #: Maximum number of bytes. A longer password would only make hashing slower.
-LONGEST_PASSWORD: Final = 1024
+MAX_PASSWORD_BYTES: Final = 1024
 
 _LISTED: Final = (
     "00000000 11111111 123123123 12341234 12345678 123456789 1234567890 1q2w3e4r 1q2w3e4r5t 1qaz2wsx 87654321 "
@@ -22,13 +22,13 @@ _COMMON: Final = frozenset(_LISTED.split())
 
 @dataclass(frozen=True, slots=True)
 class PasswordPolicy:
-    """Minimum requirements of a password: at least ``shortest`` characters, and not easy to guess."""
+    """Minimum requirements of a password: at least ``min_length`` characters, and not easy to guess."""
 
-    shortest: int
+    min_length: int
 
     def is_short(self, password: str) -> bool:
         """Return whether a password has too few characters."""
-        return len(password) < self.shortest
+        return len(password) < self.min_length
 
     def is_common(self, password: str, *names: str) -> bool:
         """Return whether a password is widely used, repeats one character, or is one of the ``names`` of its account."""

@@ -29,23 +29,23 @@ class DataSources:
         self._box = box
         self._quota_rules = quota_rules
 
-    async def create(self, actor: Actor, wanted: Fields, secrets: Mapping[str, str]) -> StoredDataSource:
+    async def create(self, actor: Actor, fields: Fields, secrets: Mapping[str, str]) -> StoredDataSource:
         """Create a data source and return it. Raises AlreadyExists for a name or uid in use, and QuotaReached."""
         org_id = actor.org_id
         async with self._database.transaction() as connection:
             claims = [Claim(Scope.ORG, org_id, "data_source"), Claim(Scope.GLOBAL, 0, "data_source")]
             await quotas.reserve(connection, self._quota_rules, *claims)
             await data_sources.lock(connection, org_id)
-            source_id, uid = await data_sources.insert(connection, org_id, wanted, actor=actor.uid)
+            source_id, uid = await data_sources.insert(connection, org_id, fields, actor=actor.uid)
             await data_sources.put_secrets(connection, self._box, org_id, source_id, uid, _non_empty(secrets))
             stored = await _get(connection, org_id, source_id)
             await audit.record(connection, actor, CREATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
             return stored
 
     async def change(
-        self, actor: Actor, source_id: int, revised: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
+        self, actor: Actor, source_id: int, revise: Callable[[Fields], Fields], secrets: Mapping[str, str], *, version: int | None
     ) -> StoredDataSource:
-        """Replace the fields of a data source by the result of ``revised``, and return it.
+        """Replace the fields of a data source by the result of ``revise``, and return it.
 
         ``version`` is the one that the caller has read; None or 0 skips the check. Raises NotFound, AlreadyExists for a name or uid in
         use, and Conflict if the data source was changed after that version.
@@ -56,12 +56,12 @@ class DataSources:
             before = await _get(connection, org_id, source_id)
             if version and version < before.version:
                 raise Conflict("Datasource has already been updated by someone else. Please reload and try again")
-            wanted = revised(before.fields)
+            fields = revise(before.fields)
             try:
-                await data_sources.update(connection, org_id, source_id, wanted)
+                await data_sources.update(connection, org_id, source_id, fields)
             except AlreadyExists as error:
                 raise AlreadyExists(f"Failed to update datasource: {error.message}") from error
-            await self._change_secrets(connection, before, wanted.uid, secrets)
+            await self._change_secrets(connection, before, fields.uid, secrets)
             stored = await _get(connection, org_id, source_id)
             await audit.record(connection, actor, UPDATE, _object(source_id), org_id=actor.org_id, details=_details(stored, secrets))
             return stored
@@ -78,7 +78,7 @@ class DataSources:
     async def _change_secrets(self, connection: Connection, before: StoredDataSource, uid: str, secrets: Mapping[str, str]) -> None:
         if uid != before.uid:
             try:
-                await data_sources.move_secrets(connection, self._box, before.org_id, before.id, before.uid, uid, but=secrets)
+                await data_sources.move_secrets(connection, self._box, before.org_id, before.id, before.uid, uid, exclude=secrets)
             except SecretUnreadable as error:
                 raise Conflict(f"The uid cannot change, as the secrets are bound to it. {error.message}") from error
         await data_sources.remove_secrets(connection, before.id, [name for name, text in secrets.items() if not text])

@@ -25,7 +25,7 @@ from dashwright.common.settings import Settings
 from dashwright.standalone import child
 from dashwright.standalone.cluster import open_cluster
 from dashwright.standalone.placement import Placement, place
-from dashwright.standalone.stale import end_orphan
+from dashwright.standalone.stale import stop_orphan
 
 log = structlog.get_logger()
 
@@ -78,7 +78,7 @@ class EmbeddedPostgres:
                 self._held.enter_context(lock_data_dir(placement.folder))
             password = open_cluster(placement)
             # Under the lock of the data folder, or the server of another running process would be ended.
-            await end_orphan(placement.data)
+            await stop_orphan(placement.data)
             sockets = self._make_socket_folder(placement)
             url = f"postgresql://dashwright:{quote(password)}@/dashwright?host={quote(str(sockets))}&port=5432"
             await self._serve(placement, sockets, url)

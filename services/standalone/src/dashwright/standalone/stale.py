@@ -16,7 +16,7 @@ log = structlog.get_logger()
 _STOP_TIMEOUT_SECONDS = 30.0
 
 
-async def end_orphan(data: Path) -> None:
+async def stop_orphan(data: Path) -> None:
     """Stop the server that a previous process left running on ``data``, or remove its stale lock file.
 
     Call it while holding the lock of the data directory. PostgreSQL itself treats its lock file as valid if any process

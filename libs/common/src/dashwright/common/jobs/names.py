@@ -10,9 +10,9 @@ from base64 import urlsafe_b64encode
 
 from dashwright.common.jobs.paths import clean
 
-LONGEST_JOB_NAME = 63
-LONGEST_NAME = 40
-SHORTEST_HASH = 8
+MAX_JOB_NAME_LENGTH = 63
+MAX_NAME_LENGTH = 40
+MIN_HASH_LENGTH = 8
 
 _DROPPED = re.compile(r"[^a-z0-9.-]")
 _HYPHENS = re.compile(r"-{2,}")
@@ -24,23 +24,23 @@ def job_name(repository: str, action: str, suffix: str) -> str:
     A long repository name is cut, so ``suffix`` must make the name unique.
     """
     tail = f"-{action}-{suffix}"
-    return repository[: LONGEST_JOB_NAME - len(tail)].rstrip("-.") + tail
+    return repository[: MAX_JOB_NAME_LENGTH - len(tail)].rstrip("-.") + tail
 
 
-def folder_name(repository: str, directory: str, *, turn: str = "") -> str:
+def folder_name(repository: str, directory: str, *, incarnation: str = "") -> str:
     """Return the name of the folder for a directory; unique across repositories.
 
-    ``turn`` distinguishes a directory that is created again after its folder was moved elsewhere with its name.
+    ``incarnation`` distinguishes a directory that is created again after its folder was moved elsewhere with its name.
     """
     path = clean(directory)
     title = sanitise(path.rpartition("/")[2])
-    return _undotted(hashed(repository, f"{path}#{turn}" if turn else path, title))
+    return _without_dots(name_with_hash(repository, f"{path}#{incarnation}" if incarnation else path, title))
 
 
 def object_name(repository: str, path: str) -> str:
     """Return the name for the object in a file that does not name it. The extension of the file is ignored."""
     stem = re.sub(r"\.[^./]*$", "", clean(path))
-    return _undotted(hashed(repository, stem, stem.rpartition("/")[2]))
+    return _without_dots(name_with_hash(repository, stem, stem.rpartition("/")[2]))
 
 
 def sanitise(text: str) -> str:
@@ -49,17 +49,17 @@ def sanitise(text: str) -> str:
     return _HYPHENS.sub("-", _DROPPED.sub("", lowered)).strip("-.")
 
 
-def hashed(repository: str, key: str, text: str) -> str:
+def name_with_hash(repository: str, key: str, text: str) -> str:
     """Return ``text`` followed by an alphanumeric hash over repository, ``key`` and ``text``.
 
     The result has at most 40 characters, of which at least 8 are the hash.
     """
     digest = hashlib.sha256(f"{repository}/{key}{text}".encode()).digest()
-    readable = text.encode()[: LONGEST_NAME - SHORTEST_HASH - 1]
-    suffix = sanitise(urlsafe_b64encode(digest).decode())[: LONGEST_NAME - 1 - len(readable)]
+    readable = text.encode()[: MAX_NAME_LENGTH - MIN_HASH_LENGTH - 1]
+    suffix = sanitise(urlsafe_b64encode(digest).decode())[: MAX_NAME_LENGTH - 1 - len(readable)]
     return sanitise(f"{readable.decode(errors='ignore')}-{suffix}")
 
 
-def _undotted(name: str) -> str:
+def _without_dots(name: str) -> str:
     """Return a name with hyphens for dots, which names of dashboards and folders must not contain."""
     return name.replace(".", "-")

@@ -15,8 +15,8 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.models.provisioning import RepositorySpec
 
-MOST_PATTERNS: Final = 100
-LONGEST_PATTERN: Final = 500
+MAX_PATTERNS: Final = 100
+MAX_PATTERN_LENGTH: Final = 500
 
 _ANY_DEPTH: Final = "**"
 
@@ -44,7 +44,7 @@ class Pattern:
         """Return whether the pattern matches a path or a directory above it. The path of a directory ends in a slash."""
         parts = path.rstrip("/").split("/")
         last = len(parts) - (self.only_directories and not paths.is_directory(path))
-        states = self._open({0})
+        states = self._closure({0})
         for part in parts[:last]:
             states = self._advance(states, part)
             if len(self.steps) in states:
@@ -53,7 +53,7 @@ class Pattern:
 
     def may_cover_below(self, directory: str) -> bool:
         """Return whether something in a directory may match."""
-        states = self._open({0})
+        states = self._closure({0})
         for part in directory.rstrip("/").split("/"):
             states = self._advance(states, part)
         return bool(states)
@@ -69,9 +69,9 @@ class Pattern:
                 found.add(state)
             elif step(part):
                 found.add(state + 1)
-        return self._open(found)
+        return self._closure(found)
 
-    def _open(self, states: set[int]) -> set[int]:
+    def _closure(self, states: set[int]) -> set[int]:
         """Add the states after ``**``, which also matches zero directories."""
         found = set(states)
         for state in sorted(states):
@@ -118,8 +118,8 @@ def check_selected(selection: Selection, path: str) -> None:
 
 
 def _check(text: str) -> None:
-    if not text.strip("/") or len(text) > LONGEST_PATTERN:
-        raise BadRequest(f"a pattern must name a file or directory, in at most {LONGEST_PATTERN} characters")
+    if not text.strip("/") or len(text) > MAX_PATTERN_LENGTH:
+        raise BadRequest(f"a pattern must name a file or directory, in at most {MAX_PATTERN_LENGTH} characters")
     if text.startswith("!"):
         raise BadRequest("a pattern must not begin with '!': put it into the other list, include or exclude")
     if any(part in (".", "..") for part in text.split("/")) or not text.isprintable():

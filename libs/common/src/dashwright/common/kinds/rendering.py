@@ -31,7 +31,7 @@ def body_of(kind: Kind, old: Body | None, version: str, spec: dict[str, Any]) ->
     return spec
 
 
-def faults_of(kind: Kind, spec: dict[str, Any]) -> list[Cause]:
+def validation_errors(kind: Kind, spec: dict[str, Any]) -> list[Cause]:
     """Return the validation errors of a sent spec: wrong types, and duplicate items in lists that must be sets."""
     try:
         if kind.shown_spec is not None:

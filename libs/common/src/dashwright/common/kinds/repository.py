@@ -15,7 +15,7 @@ import orjson
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
-from dashwright.common.jobs.selection import MOST_PATTERNS, Pattern
+from dashwright.common.jobs.selection import MAX_PATTERNS, Pattern
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Body, Kind, RenderedBody
@@ -232,9 +232,9 @@ def _check_selection(draft: Draft, block: str) -> None:
             config.pop(name, None)
             continue
         field = f"spec.{block}.{name}"
-        if len(patterns) > MOST_PATTERNS:
-            draft.invalid(field, len(patterns), f"at most {MOST_PATTERNS} patterns")
-        for index, pattern in enumerate(patterns[:MOST_PATTERNS]):
+        if len(patterns) > MAX_PATTERNS:
+            draft.invalid(field, len(patterns), f"at most {MAX_PATTERNS} patterns")
+        for index, pattern in enumerate(patterns[:MAX_PATTERNS]):
             try:
                 Pattern.parse(pattern)
             except BadRequest as fault:

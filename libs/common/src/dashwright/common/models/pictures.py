@@ -6,11 +6,11 @@ from pydantic import Field
 
 from dashwright.common.models.shape import Shape
 
-NARROWEST: Final = 200
-WIDEST: Final = 3_000
-LOWEST: Final = 50
-HIGHEST: Final = 12_000
-LARGEST_SCALE: Final = 3.0
+MIN_WIDTH: Final = 200
+MAX_WIDTH: Final = 3_000
+MIN_HEIGHT: Final = 50
+MAX_HEIGHT: Final = 12_000
+MAX_SCALE: Final = 3.0
 
 Theme = Literal["light", "dark"]
 Format = Literal["png", "svg"]
@@ -26,11 +26,11 @@ class PictureOptions(Shape):
 
     from_: str = Field("", alias="from")
     to: str = ""
-    width: int = Field(1000, ge=NARROWEST, le=WIDEST)
-    height: int | None = Field(None, ge=LOWEST, le=HIGHEST)
+    width: int = Field(1000, ge=MIN_WIDTH, le=MAX_WIDTH)
+    height: int | None = Field(None, ge=MIN_HEIGHT, le=MAX_HEIGHT)
     theme: Theme = "dark"
     format: Format = "png"
-    scale: float = Field(1.0, ge=1.0, le=LARGEST_SCALE)
+    scale: float = Field(1.0, ge=1.0, le=MAX_SCALE)
     title: str = ""
     panel: int | None = None
 

@@ -115,10 +115,10 @@ async def remove_secrets(connection: Connection, source_id: int, names: Collecti
 
 
 async def move_secrets(
-    connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, but: Collection[str]
+    connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, exclude: Collection[str]
 ) -> None:
-    """Seal the secrets of a data source for its new uid, except those named ``but``. Raises SecretUnreadable."""
-    rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in but]
+    """Seal the secrets of a data source for its new uid, except those named ``exclude``. Raises SecretUnreadable."""
+    rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in exclude]
     opened = {row["name"]: box.open(row["sealed"], owner_of(org_id, former, row["name"])) for row in rows}
     await put_secrets(connection, box, org_id, source_id, uid, opened)
 

@@ -18,7 +18,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Conflict, NotFound, PreconditionFailed, Unauthorized
 from dashwright.common.identity import Caller, Identity, Role
 from dashwright.common.models.quotas import QuotaRules, Scope
-from dashwright.common.password_policy import LONGEST_PASSWORD, PasswordPolicy
+from dashwright.common.password_policy import MAX_PASSWORD_BYTES, PasswordPolicy
 from dashwright.common.stores import quotas
 
 CREATE: Final = "user.create"
@@ -61,8 +61,8 @@ class Users:
         """Raise BadRequest for a password that may not be set; ``short`` is the text for one with too few characters."""
         if self._policy.is_short(password):
             raise BadRequest(short)
-        if len(password.encode()) > LONGEST_PASSWORD:
-            raise BadRequest(f"New password is longer than {LONGEST_PASSWORD} bytes")
+        if len(password.encode()) > MAX_PASSWORD_BYTES:
+            raise BadRequest(f"New password is longer than {MAX_PASSWORD_BYTES} bytes")
         if self._policy.is_common(password, *names):
             raise BadRequest("New password is too common; choose one that is harder to guess")
 

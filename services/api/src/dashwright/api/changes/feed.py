@@ -66,7 +66,7 @@ class Feed:
 
     def forget(self, subject: str) -> None:
         """End the watches of callers whose rights may have changed: ``user:5``, ``key:7``, ``org:2`` or ``all``."""
-        self._watchers.forget(subject)
+        self._watchers.relist(subject)
 
     def watch(self, kind: Kind, namespace: str, name: str | None, caller: Identity, *, seconds: float, bookmarks: bool) -> Cursor:
         """Return a cursor for a watch of ``seconds``. Call ``leave`` with it at the end of the watch."""

@@ -139,7 +139,7 @@ class ChangeStream:
     def _restart_watchers(self) -> None:
         """Make all watchers list again."""
         for cursor in self._all_cursors():
-            cursor.wake(Wake.AGAIN)
+            cursor.wake(Wake.RELIST)
         self._is_following = False
 
     def _pass_over(self, head: int) -> None:

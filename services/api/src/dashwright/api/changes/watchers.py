@@ -5,7 +5,7 @@ from collections import Counter
 from dashwright.api.changes.cursor import Cursor, Wake
 from dashwright.common.identity import Identity
 
-_EVERYBODY = "all"
+_ALL_SUBJECTS = "all"
 
 Key = tuple[str, int, int]
 
@@ -43,12 +43,12 @@ class WatchersByIdentity:
         if not self._counts[cursor.caller.uid]:
             del self._counts[cursor.caller.uid]
 
-    def forget(self, subject: str) -> None:
+    def relist(self, subject: str) -> None:
         """Force the watches of a subject (``user:5``, ``key:7``, ``org:2`` or ``all``) to list again."""
         for key, (_, cursors) in list(self._known.items()):
-            if subject == _EVERYBODY or subject in self._subjects(key):
+            if subject == _ALL_SUBJECTS or subject in self._subjects(key):
                 for cursor in cursors:
-                    cursor.wake(Wake.AGAIN)
+                    cursor.wake(Wake.RELIST)
 
     def _subjects(self, key: Key) -> tuple[str, ...]:
         identity, _ = self._known[key]

@@ -171,7 +171,7 @@ def _desired_object(
     spec = tree.get("spec")
     if not isinstance(spec, dict):
         raise kind.invalid(name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
-    if faults := rendering.faults_of(kind, spec):
+    if faults := rendering.validation_errors(kind, spec):
         raise kind.invalid(name, faults)
     finalizers = _list(metadata, "finalizers")
     if not all(isinstance(text, str) for text in finalizers):

@@ -22,7 +22,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.identity import Caller
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.password_policy import LONGEST_PASSWORD
+from dashwright.common.password_policy import MAX_PASSWORD_BYTES
 
 STAR: Final = "star.add"
 UNSTAR: Final = "star.remove"
@@ -71,7 +71,7 @@ def routes(database: Database, use: Users, throttle: LoginThrottle, policy: Acce
         is_refused = throttle.refuses(login, address)
         # Count the attempt before the check: otherwise concurrent guesses would all pass the limit as the first one.
         throttle.failed(login, address)
-        fits = len(form.old_password.encode()) <= LONGEST_PASSWORD and await use.fits(user_id, form.old_password)
+        fits = len(form.old_password.encode()) <= MAX_PASSWORD_BYTES and await use.fits(user_id, form.old_password)
         if is_refused or not fits:
             raise BadRequest("Invalid old password")
         throttle.succeeded(login, address)

@@ -19,7 +19,7 @@ from dashwright.expressions.requests.targets import expression_of
 from dashwright.expressions.sql.engine import SqlEngine
 
 #: Default time range of a request.
-FROM, TO = "now-6h", "now"
+DEFAULT_FROM, DEFAULT_TO = "now-6h", "now"
 
 
 @dataclass(slots=True)
@@ -27,8 +27,8 @@ class RequestEnvelope:
     """The members of a body: its queries and targets with their JSON pointers, and its time range."""
 
     items: list[tuple[str, Any]] = field(default_factory=list)  #: JSON pointers with their values, in the order of the body.
-    start: str = FROM
-    end: str = TO
+    start: str = DEFAULT_FROM
+    end: str = DEFAULT_TO
     faults: list[Fault] = field(default_factory=list)
 
 
@@ -44,13 +44,13 @@ def open_envelope(body: bytes, endpoint: QueryEndpoint) -> RequestEnvelope:
         raise BadRequest(f"bad request data: the body is not JSON: {error}") from error
     envelope = RequestEnvelope()
     if not isinstance(document, dict):
-        envelope.faults.append(_wrong("", "must be an object with targets and a type, or with queries"))
+        envelope.faults.append(_invalid("", "must be an object with targets and a type, or with queries"))
         return envelope
     if endpoint is not QueryEndpoint.QUERY:
         _open_panel(document, envelope)
     _add_items(document, "queries", envelope)
-    envelope.start = _time(document, "from", FROM, envelope)
-    envelope.end = _time(document, "to", TO, envelope)
+    envelope.start = _time(document, "from", DEFAULT_FROM, envelope)
+    envelope.end = _time(document, "to", DEFAULT_TO, envelope)
     return envelope
 
 
@@ -58,9 +58,9 @@ def _open_panel(document: dict[str, Any], envelope: RequestEnvelope) -> None:
     for name, kind, expected in (("type", str, "text"), ("targets", list, "a list")):
         value = document.get(name)
         if value is None:
-            envelope.faults.append(_wrong(f"/{name}", "is required"))
+            envelope.faults.append(_invalid(f"/{name}", "is required"))
         elif not isinstance(value, kind):
-            envelope.faults.append(_wrong(f"/{name}", f"must be {expected}"))
+            envelope.faults.append(_invalid(f"/{name}", f"must be {expected}"))
     if isinstance(document.get("targets"), list):
         _add_items(document, "targets", envelope)
 
@@ -70,7 +70,7 @@ def _add_items(document: dict[str, Any], name: str, envelope: RequestEnvelope) -
     if isinstance(items, list):
         envelope.items += [(f"/{name}/{number}", item) for number, item in enumerate(items)]
     elif items is not None:
-        envelope.faults.append(_wrong(f"/{name}", "must be a list"))
+        envelope.faults.append(_invalid(f"/{name}", "must be a list"))
 
 
 def _time(document: dict[str, Any], name: str, default: str, envelope: RequestEnvelope) -> str:
@@ -79,16 +79,16 @@ def _time(document: dict[str, Any], name: str, default: str, envelope: RequestEn
         return default
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
-    envelope.faults.append(_wrong(f"/{name}", "must be text, or epoch milliseconds as an integer"))
+    envelope.faults.append(_invalid(f"/{name}", "must be text, or epoch milliseconds as an integer"))
     return default
 
 
-def _wrong(pointer: str, message: str) -> Fault:
+def _invalid(pointer: str, message: str) -> Fault:
     return Fault(pointer, message, "bad-request")
 
 
-_SHOWN_FAULTS = 5
-_LISTED_FAULTS = 100
+_MAX_FAULTS_IN_MESSAGE = 5
+_MAX_CAUSES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
     """Return the bound queries and all faults of a body. Raises BadRequest if it is not JSON, and DeadlineExceeded."""
     envelope = open_envelope(body, context.endpoint)
     draft = RequestDraft(faults=envelope.faults)
-    whole = _whole_range(envelope, now, draft)
+    default_range = _default_range(envelope, now, draft)
     if len(envelope.items) > limits.query_targets:
         refusal = limits.refusal("query_targets", f"there are {len(envelope.items)} queries and targets", "send fewer at a time")
         draft.faults.append(Fault(envelope.items[limits.query_targets][0], refusal.message, refusal.message_id))
@@ -162,7 +162,7 @@ def draft_request(body: bytes, context: QueryContext, now: datetime, limits: Lim
         limits.deadline.check()
         bound = bind(item, pointer, context)
         if isinstance(bound, BoundQuery):
-            _add(bound, whole, now, draft)
+            _add(bound, default_range, now, draft)
         else:
             draft.faults += bound
     _check_expressions(draft, limits)
@@ -193,7 +193,7 @@ def node_of(ref_id: str, query: Target | SourceQuery, span: TimeRange, limits: L
         return Node(ref_id, fault=error)
 
 
-def _whole_range(envelope: RequestEnvelope, now: datetime, draft: RequestDraft) -> TimeRange:
+def _default_range(envelope: RequestEnvelope, now: datetime, draft: RequestDraft) -> TimeRange:
     try:
         return time_range(envelope.start, envelope.end, now)
     except BadRequest as error:
@@ -201,14 +201,14 @@ def _whole_range(envelope: RequestEnvelope, now: datetime, draft: RequestDraft) 
         return TimeRange(now, now)
 
 
-def _add(bound: BoundQuery, whole: TimeRange, now: datetime, draft: RequestDraft) -> None:
+def _add(bound: BoundQuery, default_range: TimeRange, now: datetime, draft: RequestDraft) -> None:
     query = bound.query
     if query.ref_id in draft.bound:
         message = f"refId {query.ref_id} is used by more than one query; give each its own"
         draft.faults.append(Fault(f"{bound.pointer}/refId", message, "query.duplicateRefId"))
         return
     draft.bound[query.ref_id] = bound
-    draft.ranges[query.ref_id] = whole
+    draft.ranges[query.ref_id] = default_range
     if query.time_range is None:
         return
     try:
@@ -227,7 +227,7 @@ def _assertion(query: Target | SourceQuery) -> Assertion | None:
 
 
 def _refusal(faults: Sequence[Fault]) -> BadRequest:
-    text = "; ".join(fault.text for fault in faults[:_SHOWN_FAULTS])
-    more = f"; and {len(faults) - _SHOWN_FAULTS} more" if len(faults) > _SHOWN_FAULTS else ""
-    causes = [Cause(fault.pointer, "FieldValueInvalid", fault.message) for fault in faults[:_LISTED_FAULTS]]
+    text = "; ".join(fault.text for fault in faults[:_MAX_FAULTS_IN_MESSAGE])
+    more = f"; and {len(faults) - _MAX_FAULTS_IN_MESSAGE} more" if len(faults) > _MAX_FAULTS_IN_MESSAGE else ""
+    causes = [Cause(fault.pointer, "FieldValueInvalid", fault.message) for fault in faults[:_MAX_CAUSES]]
     return BadRequest(f"{text}{more}", message_id=faults[0].message_id, causes=causes)

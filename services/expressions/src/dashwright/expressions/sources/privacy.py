@@ -9,22 +9,22 @@ from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.query_context import QueryContext
 
 #: Errors whose text may name an address, a user or a database.
-_NAMING: WeakSet[DashwrightError] = WeakSet()
+_CONFIDENTIAL: WeakSet[DashwrightError] = WeakSet()
 
 
 @contextmanager
-def naming_addresses() -> Iterator[None]:
+def confidential_errors() -> Iterator[None]:
     """Mark errors of the block as revealing the configuration of the data source."""
     try:
         yield
     except (BadRequest, SourceFailed) as error:
-        _NAMING.add(error)
+        _CONFIDENTIAL.add(error)
         raise
 
 
 def seen_by(context: QueryContext, record: SourceRecord | None, error: DashwrightError) -> DashwrightError:
     """Return the error in the form the caller may see, of the same class."""
-    if error not in _NAMING or record is None or context.may_read(record.uid):
+    if error not in _CONFIDENTIAL or record is None or context.may_read(record.uid):
         return error
     shown = type(error)(
         f"the data source {record.name or record.uid!r:.80} cannot be reached; ask those who may read its settings "

@@ -11,7 +11,7 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from dashwright.expressions.engine.suggestion import suggestion
-from dashwright.expressions.sql.bounds import DEPTH, LENGTH, WORDS
+from dashwright.expressions.sql.bounds import DEPTH, LENGTH, TOKENS
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.mysql_grammar import GuestDialect
 from dashwright.expressions.sql.refusals import Blocked, BlockedFunction, EmptyStatement, InvalidStatement, Position
@@ -164,8 +164,8 @@ def _tokens(dialect: GuestDialect, text: str) -> list[Token]:
         tokens.pop()
     if not tokens:
         raise EmptyStatement("")
-    if len(tokens) > WORDS:
-        raise InvalidStatement(f"it has {len(tokens)} words and signs, more than the {WORDS} allowed; split it")
+    if len(tokens) > TOKENS:
+        raise InvalidStatement(f"it has {len(tokens)} words and signs, more than the {TOKENS} allowed; split it")
     for token in tokens:
         # sqlglot would attach comments to its nodes and read optimizer hints from them.
         token.comments = []

@@ -8,7 +8,7 @@ from dashwright.expressions.sql.refusals import InvalidStatement
 LENGTH = 100_000
 
 #: Tokens of one statement.
-WORDS = 20_000
+TOKENS = 20_000
 
 #: Depth of parentheses, calls and CASE; the recursive parser makes about thirty calls for each level.
 DEPTH = 25
@@ -19,19 +19,19 @@ NODES = 60_000
 #: Characters of the SQL that DuckDB runs.
 SQL_LENGTH = 2_000_000
 
-_STEPS, _STEPS_A_WORD = 10_000, 3
+_STEPS, _STEPS_PER_TOKEN = 10_000, 3
 _SIZE = "size"
 
 
-def steps(words: int) -> int:
+def steps(tokens: int) -> int:
     """Return the number of steps the parser may take: tokens read, those read again after backtracking included.
 
     Ordinary statements take two steps per token.
     """
-    return _STEPS + _STEPS_A_WORD * words
+    return _STEPS + _STEPS_PER_TOKEN * tokens
 
 
-def entangled() -> InvalidStatement:
+def too_complex() -> InvalidStatement:
     """Return the error for a statement that costs too much."""
     return InvalidStatement(
         "it is too complex: its nesting and repetition take too long to parse; split it, or move a part to a WITH clause"
@@ -52,7 +52,7 @@ def size(node: exp.Expr) -> int:
     return total
 
 
-def measured(node: exp.Expr) -> int:
+def measure(node: exp.Expr) -> int:
     """Return the size of a node, and store it in the node's meta, which copies keep."""
     node.meta.pop(_SIZE, None)
     node.meta[_SIZE] = found = size(node)
@@ -62,5 +62,5 @@ def measured(node: exp.Expr) -> int:
 def copies(node: exp.Expr, count: int) -> list[exp.Expr]:
     """Return ``count`` copies of the node. Raises InvalidStatement if together they would be too large."""
     if size(node) * count > NODES:
-        raise entangled()
+        raise too_complex()
     return [node.copy() for _ in range(count)]

@@ -6,7 +6,7 @@ from typing import Any
 from sqlglot import exp
 
 from dashwright.expressions.sql.allow_list import place_of
-from dashwright.expressions.sql.bounds import NODES, copies, entangled, measured, size
+from dashwright.expressions.sql.bounds import NODES, copies, measure, size, too_complex
 from dashwright.expressions.sql.casts import converted
 from dashwright.expressions.sql.coercion import coerced
 from dashwright.expressions.sql.comparison import COMPARISONS, compared, contained, grouped, tested
@@ -17,7 +17,7 @@ from dashwright.expressions.sql.functions.choices import case
 from dashwright.expressions.sql.functions.documents import extracted, unquoted
 from dashwright.expressions.sql.functions.function import choice
 from dashwright.expressions.sql.functions.strings import concatenated
-from dashwright.expressions.sql.functions.times import extract, shifted
+from dashwright.expressions.sql.functions.times import add_interval, extract
 from dashwright.expressions.sql.json_table import rows_of
 from dashwright.expressions.sql.mysql_grammar import name_of
 from dashwright.expressions.sql.patterns import collated, escaped, liked, matched
@@ -50,9 +50,9 @@ def rewritten(tree: exp.Query) -> exp.Query:
             new = rewrite(node) if rewrite is not None else node
         except InvalidStatement as refusal:
             raise refusal if refusal.position else InvalidStatement(refusal.why, place_of(node)) from refusal
-        total += max(measured(new) - before, 0)
+        total += max(measure(new) - before, 0)
         if total > NODES:
-            raise entangled()
+            raise too_complex()
         if new is node:
             continue
         if node is root:
@@ -88,11 +88,11 @@ def _chained(node: exp.Expr, *operators: type[exp.Expr]) -> exp.Expr:
 def _arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
     left, right = node.this, node.expression
     if isinstance(right, exp.Interval):
-        return shifted(left, right, -1 if isinstance(node, exp.Sub) else 1)
+        return add_interval(left, right, -1 if isinstance(node, exp.Sub) else 1)
     if isinstance(left, exp.Interval):
         if not isinstance(node, exp.Add):
             raise InvalidStatement("an INTERVAL belongs after + or -, or before +")
-        return shifted(right, left, 1)
+        return add_interval(right, left, 1)
     kind = common([_counted(left), _counted(right)])
     same = (exp.Mul,) if isinstance(node, exp.Mul) else (exp.Add, exp.Sub)
     return marked(type(node)(this=_chained(left, *same), expression=_number(right)), kind)

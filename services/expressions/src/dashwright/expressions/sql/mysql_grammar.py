@@ -8,7 +8,7 @@ from sqlglot.dialects.mysql import MySQL
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from dashwright.expressions.sql.bounds import entangled, steps
+from dashwright.expressions.sql.bounds import steps, too_complex
 
 _NAME = "text"
 
@@ -40,7 +40,7 @@ class _Parser(MySQLParser):
         # Backtracking counts too: nested alternatives could otherwise take exponential time.
         self._steps_left -= 1
         if self._steps_left < 0:
-            raise entangled()
+            raise too_complex()
         super()._advance(times)
 
     def _parse_projections(self) -> tuple[list[exp.Expr], list[exp.Expr] | None]:

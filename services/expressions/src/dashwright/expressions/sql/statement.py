@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
 from dashwright.expressions.sql.allow_list import parsed, place_of
-from dashwright.expressions.sql.bounds import SQL_LENGTH, entangled
+from dashwright.expressions.sql.bounds import SQL_LENGTH, too_complex
 from dashwright.expressions.sql.dialect import rewritten
 from dashwright.expressions.sql.refusals import InvalidStatement, Refusal
 from dashwright.expressions.sql.relation import Statement
@@ -81,7 +81,7 @@ def _read(text: str) -> Statement:
     except SqlglotError as error:
         raise InvalidStatement(f"it cannot be run here: {error}") from error
     if len(sql) > SQL_LENGTH:
-        raise entangled()
+        raise too_complex()
     return Statement(tables, sql)
 
 

@@ -40,7 +40,7 @@ def folder_names(
         name, turn = folder_name(repository, directory), 0
         while name in used:
             turn += 1
-            name = folder_name(repository, directory, turn=f"{commit}#{turn}")
+            name = folder_name(repository, directory, incarnation=f"{commit}#{turn}")
         names[directory] = name
         used.add(name)
     moved = {names[directory] for directory in there & names.keys()}

@@ -13,7 +13,7 @@ from dashwright.common.identity import Role
 from dashwright.common.models.quotas import TARGETS, Scope
 from dashwright.standalone.importing.fields import Row, flag, moment, some_text, text, whole
 
-_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_UNKNOWN_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _UID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _REFERENCES: Final = {"org_id": "org", "user_id": "user", "service_account_id": "user", "team_id": "team"}
 _SECRET_COLUMNS: Final = ("password", "basic_auth_password")
@@ -31,7 +31,7 @@ class Record:
     #: The organization that the row belongs to; 0: none in particular.
     org_id: int = 0
     #: The time of its last change.
-    updated: datetime = _LONG_AGO
+    updated: datetime = _UNKNOWN_TIME
     lost_secrets: int = 0
 
     @property
@@ -70,7 +70,7 @@ Read = Callable[[Row, Names], "Record | SkippedRow"]
 
 
 def _times(row: Row) -> dict[str, datetime]:
-    created = moment(row, "created") or _LONG_AGO
+    created = moment(row, "created") or _UNKNOWN_TIME
     return {"created": created, "updated": moment(row, "updated") or created}
 
 

@@ -19,16 +19,16 @@ from dashwright.standalone.importing.fields import Row, moment, text, whole
 #: The author of changes whose author is unknown.
 IMPORTED_BY: Final = "import:grafana"
 
-CLASSIC: Final = "v0alpha1"
-_LAYOUT: Final = "v2alpha1"
-_KEPT_BY_THE_STORE: Final = frozenset({"id", "uid", "version"})
+CLASSIC_VERSION: Final = "v0alpha1"
+_LAYOUT_VERSION: Final = "v2alpha1"
+_SERVER_SET_FIELDS: Final = frozenset({"id", "uid", "version"})
 _NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _PANEL: Final = 1
-_LONG_AGO: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_UNKNOWN_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class ImportedBody:
     """A spec as JSON text, and the values that its kind extracts from it."""
 
     spec: str
@@ -50,7 +50,7 @@ class Version:
     """One generation of a dashboard."""
 
     generation: int
-    body: Body
+    body: ImportedBody
     created: datetime
     created_by: str
     note: VersionNote
@@ -68,7 +68,7 @@ class ImportedObject:
     #: Its id in Grafana's database.
     row: int
     folder: str
-    body: Body
+    body: ImportedBody
     generation: int
     created: datetime
     created_by: str
@@ -94,12 +94,12 @@ class ImportedObject:
 class Folders:
     """Names of folders by the numeric id that old dashboards use, and numeric ids by organization and uid."""
 
-    by_number: dict[int, str] = field(default_factory=dict)
-    numbers: dict[tuple[int, str], int] = field(default_factory=dict)
+    name_by_id: dict[int, str] = field(default_factory=dict)
+    id_by_uid: dict[tuple[int, str], int] = field(default_factory=dict)
 
     def of(self, row: Row) -> str:
         """Return the name of the folder that contains a row, or "" for the root."""
-        return _name(text(row, "folder_uid"), 0) or self.by_number.get(whole(row, "folder_id"), "")
+        return _name(text(row, "folder_uid"), 0) or self.name_by_id.get(whole(row, "folder_id"), "")
 
 
 def name_of(row: Row) -> str:
@@ -117,12 +117,12 @@ def folder(row: Row, folders: Folders) -> ImportedObject:
     """Convert a row of the folder table. Raises Invalid for one without a title."""
     name, org_id = name_of(row), whole(row, "org_id")
     spec = {"title": _title(row), **({"description": text(row, "description")} if text(row, "description") else {})}
-    number = folders.numbers.get((org_id, text(row, "uid")), whole(row, "id"))
+    number = folders.id_by_uid.get((org_id, text(row, "uid")), whole(row, "id"))
     parent = _name(text(row, "parent_uid"), 0)
     return _object(FOLDER, row, name, number, parent, _body(FOLDER, spec, FOLDER.version), 1)
 
 
-def folder_of_old(row: Row) -> ImportedObject:
+def folder_from_dashboard_row(row: Row) -> ImportedObject:
     """Convert a folder that is stored as a row of the dashboard table, as in older Grafana databases."""
     spec = {"title": _title(row)}
     return _object(FOLDER, row, name_of(row), whole(row, "id"), "", _body(FOLDER, spec, FOLDER.version), max(whole(row, "version"), 1))
@@ -134,14 +134,14 @@ def dashboard(row: Row, folders: Folders) -> ImportedObject:
     return _object(DASHBOARD, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
 
 
-def dashboard_body(content: str, title: str) -> Body:
+def dashboard_body(content: str, title: str) -> ImportedBody:
     """Return the body of a dashboard or of one of its versions."""
     tree = _tree(content)
     is_layout = DASHBOARD.extract(tree).layout
-    spec = {key: value for key, value in tree.items() if is_layout or key not in _KEPT_BY_THE_STORE}
+    spec = {key: value for key, value in tree.items() if is_layout or key not in _SERVER_SET_FIELDS}
     if not isinstance(spec.get("title"), str) or not spec["title"].strip():
         spec["title"] = title or "Untitled"
-    return _body(DASHBOARD, spec, _LAYOUT if is_layout else CLASSIC)
+    return _body(DASHBOARD, spec, _LAYOUT_VERSION if is_layout else CLASSIC_VERSION)
 
 
 def version(row: Row, title: str) -> Version:
@@ -149,8 +149,8 @@ def version(row: Row, title: str) -> Version:
     return Version(
         whole(row, "version"),
         dashboard_body(text(row, "data"), title),
-        moment(row, "created") or _LONG_AGO,
-        _person(whole(row, "created_by")),
+        moment(row, "created") or _UNKNOWN_TIME,
+        _author(whole(row, "created_by")),
         version_note(row),
     )
 
@@ -171,14 +171,14 @@ def library_panel(row: Row, folders: Folders) -> ImportedObject:
     model = _tree(text(row, "model"))
     description = text(row, "description")
     spec = model if model.get("description") or not description else {**model, "description": description}
-    body = _body(LIBRARY_PANEL, spec, CLASSIC)
+    body = _body(LIBRARY_PANEL, spec, CLASSIC_VERSION)
     known = Extract(title=text(row, "name"), subtype=text(row, "type"))
-    body = Body(body.spec, body.stored_version, known if known.title else body.extract)
+    body = ImportedBody(body.spec, body.stored_version, known if known.title else body.extract)
     return _object(LIBRARY_PANEL, row, name_of(row), whole(row, "id"), folders.of(row), body, max(whole(row, "version"), 1))
 
 
-def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Body, generation: int) -> ImportedObject:
-    org_id, created = whole(row, "org_id"), moment(row, "created") or _LONG_AGO
+def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: ImportedBody, generation: int) -> ImportedObject:
+    org_id, created = whole(row, "org_id"), moment(row, "created") or _UNKNOWN_TIME
     updated = moment(row, "updated")
     return ImportedObject(
         kind,
@@ -190,14 +190,14 @@ def _object(kind: Kind, row: Row, name: str, number: int, parent: str, body: Bod
         body,
         generation,
         created,
-        _person(whole(row, "created_by")),
+        _author(whole(row, "created_by")),
         updated if updated and updated > created else None,
-        _person(whole(row, "updated_by")) if updated and updated > created else None,
+        _author(whole(row, "updated_by")) if updated and updated > created else None,
         f"{org_id}/{name}",
     )
 
 
-def _person(number: int) -> str:
+def _author(number: int) -> str:
     return f"user:{number}" if number > 0 else IMPORTED_BY
 
 
@@ -216,7 +216,7 @@ def _tree(content: str) -> dict[str, Any]:
     return tree
 
 
-def _body(kind: Kind, spec: dict[str, Any], version: str) -> Body:
+def _body(kind: Kind, spec: dict[str, Any], version: str) -> ImportedBody:
     extract = kind.extract(spec)
     check_text(extract.title)
-    return Body(write_json(spec).decode(), version, extract)
+    return ImportedBody(write_json(spec).decode(), version, extract)

@@ -151,10 +151,10 @@ async def _folders(work: _Import) -> None:
         if not flag(row, "is_folder") or not work.wants(whole(row, "org_id")):
             continue
         name = objects.name_of(row)
-        work.folders.by_number[whole(row, "id")] = name
-        work.folders.numbers[whole(row, "org_id"), text(row, "uid")] = whole(row, "id")
+        work.folders.name_by_id[whole(row, "id")] = name
+        work.folders.id_by_uid[whole(row, "org_id"), text(row, "uid")] = whole(row, "id")
         work.subjects[whole(row, "id")] = Subject(whole(row, "org_id"), FOLDER.plural, name)
-        found = _read(work, "folder", row, objects.folder_of_old)
+        found = _read(work, "folder", row, objects.folder_from_dashboard_row)
         if found is not None:
             old[found.org_id, found.name] = found
     wanted: list[ImportedObject] = []

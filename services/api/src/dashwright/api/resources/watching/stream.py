@@ -127,7 +127,7 @@ class Watch:
         cursor = self._cursor
         while True:
             self._woken |= cursor.take()
-            if Wake.AGAIN in self._woken:
+            if Wake.RELIST in self._woken:
                 raise Gone("the access of this caller has changed; list again, and watch from the version of that list")
             if self._initial is not None:
                 if (piece := await anext(self._initial, None)) is not None:

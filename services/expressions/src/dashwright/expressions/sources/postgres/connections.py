@@ -18,10 +18,10 @@ from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.address import Address, address_of
 from dashwright.expressions.sources.postgres.columns import read_natively
-from dashwright.expressions.sources.postgres.errors import CONNECTING, GONE, refused
+from dashwright.expressions.sources.postgres.errors import CONNECTING, CONNECTION_ERRORS, refused
 from dashwright.expressions.sources.postgres.guard import check_role
 from dashwright.expressions.sources.postgres.meter import Meter, MeteredConnection, metered
-from dashwright.expressions.sources.privacy import naming_addresses
+from dashwright.expressions.sources.privacy import confidential_errors
 
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 
@@ -73,11 +73,11 @@ class Connections:
         DeadlineExceeded if no connection became free, and Unavailable if all pools are in use. Errors of SQL pass as
         asyncpg's own.
         """
-        with naming_addresses():
+        with confidential_errors():
             entry = self._pool_of(record)
         entry.users += 1
         try:
-            with naming_addresses():
+            with confidential_errors():
                 connection = await self._acquired(entry.pool, seconds)
             try:
                 meter: Meter = connection.meter  # type: ignore[attr-defined]
@@ -115,7 +115,7 @@ class Connections:
     @staticmethod
     async def _returned(pool: "asyncpg.Pool[asyncpg.Record]", connection: Connection) -> None:
         # A connection that cannot be reset is closed by the pool; its user already has the result.
-        with suppress(*GONE):
+        with suppress(*CONNECTION_ERRORS):
             await pool.release(connection, timeout=5)
 
     def _pool_of(self, record: SourceRecord) -> _Pool:
@@ -220,5 +220,5 @@ async def _closed(pool: "asyncpg.Pool[asyncpg.Record]") -> None:
     try:
         async with asyncio.timeout(5):
             await pool.close()
-    except (TimeoutError, *GONE):
+    except (TimeoutError, *CONNECTION_ERRORS):
         pool.terminate()

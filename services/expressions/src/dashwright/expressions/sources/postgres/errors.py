@@ -13,7 +13,7 @@ from dashwright.common.models.data_sources import SourceRecord
 CONNECTING: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, ssl.SSLError)
 
 #: Exceptions of a lost connection, which cleanup code ignores.
-GONE: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError, asyncio.InvalidStateError)
+CONNECTION_ERRORS: Final = (OSError, asyncpg.InterfaceError, asyncpg.PostgresError, asyncpg.InternalClientError, asyncio.InvalidStateError)
 
 MESSAGE_ID: Final = "postgres.query"
 
@@ -50,7 +50,7 @@ def refused(error: BaseException, record: SourceRecord, seconds: float) -> Sourc
             return SourceFailed(f"{place} does not speak PostgreSQL's protocol ({str(error)[:200]}); check host and port")
 
 
-def of_statement(error: BaseException, sql: str) -> DashwrightError:
+def statement_error(error: BaseException, sql: str) -> DashwrightError:
     """Return the error of a statement. ``sql`` is the text that positions refer to; empty hides positions."""
     if not isinstance(error, asyncpg.PostgresError):
         return SourceFailed(f"the connection to the PostgreSQL server was lost ({str(error)[:200] or type(error).__name__}); try again")

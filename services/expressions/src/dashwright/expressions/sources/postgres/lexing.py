@@ -46,7 +46,7 @@ def first_word(sql: str) -> str:
     return word.group().lower() if word else ""
 
 
-def without_end(sql: str) -> str:
+def without_trailing_comments(sql: str) -> str:
     """Return the statement without trailing semicolons and comments."""
     end = 0
     position = 0

@@ -20,9 +20,9 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.postgres import series
 from dashwright.expressions.sources.postgres.columns import ColumnBuilder, is_native
 from dashwright.expressions.sources.postgres.connections import Connection, Connections
-from dashwright.expressions.sources.postgres.errors import GONE, of_statement
+from dashwright.expressions.sources.postgres.errors import CONNECTION_ERRORS, statement_error
 from dashwright.expressions.sources.postgres.guard import check_statement
-from dashwright.expressions.sources.postgres.lexing import without_end
+from dashwright.expressions.sources.postgres.lexing import without_trailing_comments
 from dashwright.expressions.sources.postgres.macros import Fill, MacroContext, expand
 from dashwright.expressions.sources.source import Source
 
@@ -31,7 +31,7 @@ TYPES: Final = POSTGRESQL.names
 HEALTHY: Final = "Database Connection OK"
 
 _FORMATS: Final = ("time_series", "table")
-_INTERVAL: Final = 1000
+_DEFAULT_INTERVAL_MS: Final = 1000
 _HEALTH_BYTES: Final = 1 << 20
 _HEALTH_SECONDS: Final = 10.0
 #: Cells that are read in one step, which takes some milliseconds.
@@ -39,8 +39,8 @@ _BATCH: Final = 30_000
 
 _LOCK_SECONDS: Final = 5
 _IDLE_SECONDS: Final = 30
-_GAP: Final = 0.5
-_LESS: Final = "select fewer rows or columns, or group them"
+_TIMEOUT_MARGIN_SECONDS: Final = 0.5
+_REDUCE_HINT: Final = "select fewer rows or columns, or group them"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -65,7 +65,7 @@ class Postgres(Source):
         prepared = self._prepared(query, time_range)
         seconds = min(limits.deadline.left, 3600)
         try:
-            async with asyncio.timeout(seconds + _GAP) as scope:
+            async with asyncio.timeout(seconds + _TIMEOUT_MARGIN_SECONDS) as scope:
                 columns, notices = await self._rows(prepared.sql, limits, seconds)
         except TimeoutError as error:
             if not scope.expired():
@@ -84,8 +84,8 @@ class Postgres(Source):
         async with self._connections.lend(self._record, _HEALTH_BYTES, _HEALTH_SECONDS) as (connection, _):
             try:
                 await connection.fetchval("select 1", timeout=_HEALTH_SECONDS)
-            except (asyncpg.PostgresError, *GONE) as error:
-                raise of_statement(error, "select 1") from error
+            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
+                raise statement_error(error, "select 1") from error
         return HEALTHY
 
     def _prepared(self, query: SourceQuery, time_range: TimeRange) -> _PreparedQuery:
@@ -95,10 +95,10 @@ class Postgres(Source):
             raise BadRequest("the query has no statement; give it as a string in rawSql")
         if form not in _FORMATS:
             raise BadRequest(f"format {str(form)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
-        given = query.interval_ms
-        interval = int(given) if given is not None and isfinite(given) and given >= 1 else _INTERVAL
-        buckets = self._record.json_data.get("timescaledb") is True
-        expanded = expand(raw, MacroContext(time_range, interval, buckets))
+        interval_ms = query.interval_ms
+        interval = int(interval_ms) if interval_ms is not None and isfinite(interval_ms) and interval_ms >= 1 else _DEFAULT_INTERVAL_MS
+        has_timescaledb = self._record.json_data.get("timescaledb") is True
+        expanded = expand(raw, MacroContext(time_range, interval, has_timescaledb))
         check_statement(expanded.sql)
         filled = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
         return _PreparedQuery(expanded.sql, form == _FORMATS[0], filled)
@@ -108,10 +108,10 @@ class Postgres(Source):
             statement = _Statement(connection, sql, limits)
             try:
                 return await statement.run()
-            except (asyncpg.PostgresError, *GONE) as error:
+            except (asyncpg.PostgresError, *CONNECTION_ERRORS) as error:
                 if meter.exceeded:
-                    raise limits.refusal("source_bytes", "the result has too many bytes", _LESS) from error
-                raise of_statement(error, statement.shown) from error
+                    raise limits.refusal("source_bytes", "the result has too many bytes", _REDUCE_HINT) from error
+                raise statement_error(error, statement.shown) from error
 
 
 class _Statement:
@@ -132,7 +132,7 @@ class _Statement:
             return await self._read()
         finally:
             # Never committed: a change that was not forbidden must not persist. A lost connection rolls back by itself.
-            with suppress(*GONE):
+            with suppress(*CONNECTION_ERRORS):
                 await transaction.rollback()
 
     def _settings(self) -> str:
@@ -170,7 +170,7 @@ class _Statement:
                 for column, values in zip(columns, zip(*kept, strict=True), strict=True):
                     column.add(values)
             if rows * len(columns) > limits.query_points:
-                raise limits.refusal("query_points", f"the result has {rows * len(columns)} values or more", _LESS)
+                raise limits.refusal("query_points", f"the result has {rows * len(columns)} values or more", _REDUCE_HINT)
             if rows > limits.source_rows:
                 limit = f"the {limits.source_rows} allowed (setting DASHWRIGHT_SOURCE_ROWS)"
                 return columns, [f"the statement returned more rows than {limit}; the rest was omitted"]
@@ -181,7 +181,7 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     """Return the statement wrapped in one that casts columns without a native type to text."""
     names = [f"c{number}" for number in range(len(attributes))]
     wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
-    return f"select {', '.join(wanted)} from (\n{without_end(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
+    return f"select {', '.join(wanted)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
 def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:

@@ -14,7 +14,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.http.client import HttpClient, HttpResponse
-from dashwright.expressions.sources.privacy import naming_addresses
+from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, parse_response
@@ -24,8 +24,8 @@ TYPE: Final = PROMETHEUS.id
 
 _OK: Final = 200
 _REFUSED: Final = frozenset({401, 403})
-_MENDABLE: Final = frozenset({400, 422})
-_NOT_THERE: Final = frozenset({404, 405})
+_QUERY_ERRORS: Final = frozenset({400, 422})
+_WRONG_ENDPOINT: Final = frozenset({404, 405})
 #: Bytes above which a response is parsed outside of the event loop.
 _LARGE: Final = 50_000
 
@@ -52,9 +52,9 @@ class Prometheus(Source):
 
     async def health(self) -> str:
         """Return a success message if the API works. Raises like ``query``."""
-        with naming_addresses():
+        with confidential_errors():
             response = await self._http.ask(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
-        self._opened(response, Limits())
+        self._parsed(response, Limits())
         return "Successfully queried the Prometheus API."
 
     def cache_key(self, query: SourceQuery, time_range: TimeRange) -> Hashable:
@@ -67,18 +67,18 @@ class Prometheus(Source):
         return "GET" if str(self._record.json_data.get("httpMethod") or "").upper() == "GET" else "POST"
 
     async def _ask(self, query: PrometheusQuery, path: str, parameters: Mapping[str, str], limits: Limits) -> list[Frame]:
-        wanted = {"query": query.expr, **parameters}
+        form = {"query": query.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
-            wanted["timeout"] = str(timeout)
-        with naming_addresses():
-            response = await self._http.ask(self._record, self._method, path, wanted, limits)
+            form["timeout"] = str(timeout)
+        with confidential_errors():
+            response = await self._http.ask(self._record, self._method, path, form, limits)
         read = partial(self._frames, response, query, limits)
         return await asyncio.to_thread(read) if len(response.body) > _LARGE else read()
 
     def _frames(self, response: HttpResponse, query: PrometheusQuery, limits: Limits) -> list[Frame]:
-        return frames_of(self._opened(response, limits), query, limits)
+        return frames_of(self._parsed(response, limits), query, limits)
 
-    def _opened(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
+    def _parsed(self, response: HttpResponse, limits: Limits) -> PrometheusResponse:
         """Return the parsed response if the server reports success. Raises SourceFailed or BadRequest otherwise."""
         if response.status in _REFUSED:
             raise SourceFailed(f"Prometheus refuses the credentials (HTTP {response.status}); correct them in the data source's settings")
@@ -91,11 +91,11 @@ class Prometheus(Source):
         if response.status == _OK and not parsed.error:
             return parsed
         reason = parsed.error or f"HTTP {response.status}"
-        kind: type[DashwrightError] = BadRequest if response.status in _MENDABLE else SourceFailed
+        kind: type[DashwrightError] = BadRequest if response.status in _QUERY_ERRORS else SourceFailed
         raise kind(f"Prometheus returned {reason}")
 
 
 def _advice(status: int) -> str:
-    if status in _NOT_THERE:
+    if status in _WRONG_ENDPOINT:
         return "check the data source's URL (without /api/v1), or set its HTTP method to GET"
     return "try again, or check the server"

@@ -39,14 +39,14 @@ _MONTHS = let(
         "to": "w['b'] - date_trunc('month', w['b'])",
     },
 )
-_SPAN = r"regexp_matches(x, '^\s*\d+-\d+-\d+')"
+_STARTS_WITH_DATE = r"regexp_matches(x, '^\s*\d+-\d+-\d+')"
 
 MACROS = (
     macro("week_anchor(t, m)", _ANCHOR),
     macro("week_by(t, m)", _WEEK),
     macro("yearweek_by(t, m)", _YEARWEEK),
     macro("months_between(a, b)", "list_transform([{'a': a, 'b': b}], lambda w: " + _MONTHS + ")[1]"),
-    macro("text_span(x)", f"case when {_SPAN} then epoch_us(mysql_text_time(x)) else mysql_text_clock(x) end"),
+    macro("text_span(x)", f"case when {_STARTS_WITH_DATE} then epoch_us(mysql_text_time(x)) else mysql_text_clock(x) end"),
     macro(
         "span(x)",
         f"case when {IS_TEXT} then mysql_text_span(cast(x as varchar)) when try_cast(x as timestamp) is null then mysql_as_clock(x)"
@@ -61,7 +61,7 @@ MACROS = (
 )
 
 
-def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
+def add_interval(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
     """Return the timestamp plus the interval, or minus it if ``sign`` is negative. Dates remain dates, strings remain strings."""
     unit = unit_named(amount.text("unit") or "DAY")
     number = amount.this
@@ -79,10 +79,10 @@ def shifted(moment: exp.Expr, amount: exp.Interval, sign: int) -> exp.Expr:
         case SqlType.DATE if is_of_dates(unit):
             return marked(cast(add(this=moment, expression=step), "date"), SqlType.DATE)
         case SqlType.TEXT:
-            later = exp.Neg(this=step) if add is exp.Sub else step
+            offset = exp.Neg(this=step) if add is exp.Sub else step
             if is_of_dates(unit):
-                return call("mysql_shifted_date", moment, later, kind=_T)
-            return marked(cast(exp.Add(this=coerced(moment, SqlType.TIME), expression=later), "varchar"), _T)
+                return call("mysql_shifted_date", moment, offset, kind=_T)
+            return marked(cast(exp.Add(this=coerced(moment, SqlType.TIME), expression=offset), "varchar"), _T)
     return marked(exp.paren(add(this=coerced(moment, SqlType.TIME), expression=step), copy=False), SqlType.TIME)
 
 
@@ -93,28 +93,28 @@ def _shift(sign: int, *, days: bool = False) -> Build:
             if not days:
                 raise InvalidStatement("date_add and date_sub take an interval: date_add(t, INTERVAL 1 DAY)")
             amount = exp.Interval(this=amount, unit=exp.var("DAY"))
-        return shifted(moment, amount, sign)
+        return add_interval(moment, amount, sign)
 
     return build
 
 
 def _timestampadd(arguments: Sequence[exp.Expr]) -> exp.Expr:
     unit, number, moment = arguments
-    return shifted(moment, exp.Interval(this=number, unit=exp.var(unit_named(unit.name))), 1)
+    return add_interval(moment, exp.Interval(this=number, unit=exp.var(unit_named(unit.name))), 1)
 
 
 def _timestampdiff(arguments: Sequence[exp.Expr]) -> exp.Expr:
     unit = unit_named(arguments[0].name)
     start, end = (coerced(argument, SqlType.TIME) for argument in arguments[1:])
     if unit in {"MONTH", "QUARTER", "YEAR"}:
-        return _whole(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
+        return _integer_quotient(call("mysql_months_between", start, end), DATE_UNITS[unit][1])
     micros = {"DAY": 86_400_000_000, "WEEK": 7 * 86_400_000_000, **TIME_UNITS}.get(unit)
     if micros is None:
         raise InvalidStatement(f"'{arguments[0].name}' is not a unit of time")
-    return _whole(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
+    return _integer_quotient(exp.paren(exp.Sub(this=call("epoch_us", end), expression=call("epoch_us", start)), copy=False), micros)
 
 
-def _whole(number: exp.Expr, part: int) -> exp.Expr:
+def _integer_quotient(number: exp.Expr, part: int) -> exp.Expr:
     return call("divide", number, exp.Literal.number(part), kind=_I)
 
 
