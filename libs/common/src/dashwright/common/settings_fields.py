@@ -42,16 +42,16 @@ def setting(
 class SettingsFields(BaseSettings):
     """Settings of all services; each service reads those it needs."""
 
-    http_host: str = setting("127.0.0.1", "where the gateway listens", "api")
-    http_port: Annotated[int, Field(ge=0, le=65535)] = setting(3000, "its port; `0` lets the system choose", "api")
+    http_host: str = setting("127.0.0.1", "address on which the gateway listens", "api")
+    http_port: Annotated[int, Field(ge=0, le=65535)] = setting(3000, "port of the gateway; with `0` the system chooses one", "api")
     tls_cert: Path | None = setting(None, "PEM file; with `TLS_KEY` the gateway serves https", "api")
     tls_key: Path | None = setting(None, "PEM file", "api")
     tls: Literal["", "self-signed"] = setting(
         "",
-        "`self-signed`: the gateway serves https with a certificate of its own, made once in `DATA_DIR/tls` for "
-        "`localhost`, the loopback addresses and `HTTP_HOST` (the name of the machine, where it listens on all "
-        "addresses), and made again at a start within 30 days of its end. Clients trust "
-        "`DATA_DIR/tls/certificate.pem`, which can sign no others. `TLS_CERT` and `TLS_KEY` go without it",
+        "`self-signed`: the gateway serves https with a self-signed certificate, generated in `DATA_DIR/tls` for "
+        "`localhost`, the loopback addresses and `HTTP_HOST` (the name of the machine, if it listens on all "
+        "addresses), and renewed at a start within 30 days of its expiry. Clients trust "
+        "`DATA_DIR/tls/certificate.pem`, which cannot sign other certificates. Do not combine it with `TLS_CERT` and `TLS_KEY`",
         "api",
     )
     database_url: SecretStr | None = setting(
@@ -62,17 +62,17 @@ class SettingsFields(BaseSettings):
     )
     database_pool_size: Positive = setting(
         10,
-        "connections of one process at most; `api` has one more, which listens for changed rights",
+        "maximum number of connections of one process; `api` has one more, which listens for changed rights",
         "api, jobs-worker, expressions",
     )
     amqp_url: SecretStr | None = setting(None, "RabbitMQ 3.10 to 4", "all", shown="in memory (only in `serve`)")
     data_dir: Path = setting(
         Path(".dashwright"),
-        "embedded database, what `serve` keeps, and the certificate of `TLS=self-signed`",
+        "folder of the embedded database, the files of `serve` and the certificate of `TLS=self-signed`",
         "serve, api, jobs-worker",
     )
-    admin_user: str = setting("admin", "login of the first user, made once on an empty database", "api", min_length=1)
-    admin_password: SecretStr = setting(SecretStr(DEFAULT_PASSWORD), "its password", "api")
+    admin_user: str = setting("admin", "login of the first user, created on an empty database", "api", min_length=1)
+    admin_password: SecretStr = setting(SecretStr(DEFAULT_PASSWORD), "password of the first user", "api")
     allow_default_password: bool = setting(
         False,
         "without it, and where `HTTP_HOST` is reached from other machines, weak passwords are refused ([weak "
@@ -80,18 +80,18 @@ class SettingsFields(BaseSettings):
         "api",
     )
     password_min_length: Annotated[int, Field(ge=4, le=64)] = setting(8, "characters of a new password, 4 to 64", "api")
-    basic_auth: bool = setting(True, "whether login and password are taken at all; `false`: keys and tokens only", "api")
+    basic_auth: bool = setting(True, "whether a login with its password is accepted; `false`: API keys and tokens only", "api")
     login_attempts: Positive = setting(
         5,
-        "failed logins of one login from one address within the window, before it is refused; ten times as many "
-        "from one address over all logins. Of each gateway",
+        "failed attempts of one login from one address within the window, after which it is refused; ten times as many "
+        "from one address over all logins. Each gateway counts separately",
         "api",
     )
     login_window_seconds: Seconds = setting(300, "seconds for which failed logins are counted, from the first", "api")
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = setting(
         (),
-        "comma list of addresses and networks (`10.0.0.0/8`) whose `X-Forwarded-For` names the caller's address; "
-        "that of other senders is ignored",
+        "comma list of addresses and networks (`10.0.0.0/8`) from which `X-Forwarded-For` is accepted as the caller's address; "
+        "it is ignored from other addresses",
         "api",
     )
     trusted_hosts: Annotated[tuple[str, ...], NoDecode] = setting(
@@ -102,12 +102,14 @@ class SettingsFields(BaseSettings):
         "name: only behind a proxy that checks it",
         "api",
     )
-    api_key_max_seconds_to_live: Positive | None = setting(None, "longest life of a new token; with it a token must have an end", "api")
-    token_expiration_day_limit: Annotated[int, Field(gt=0, le=36_500)] | None = setting(None, "the same in days", "api")
+    api_key_max_seconds_to_live: Positive | None = setting(
+        None, "maximum lifetime of a new token, in seconds; if set, every token must expire", "api"
+    )
+    token_expiration_day_limit: Annotated[int, Field(gt=0, le=36_500)] | None = setting(None, "the same limit in days", "api")
     expired_token_days: Days = setting(30, "days after which expired tokens are deleted; `0` keeps them", "api")
     last_used_seconds: Seconds = setting(
         10,
-        "seconds between two writes of last-used times, in one batch; a killed gateway loses at most as much",
+        "seconds between two batched writes of last-used times; a killed gateway loses the times of at most one interval",
         "api",
     )
     audit_days: Days = setting(365, "days for which audit events are kept; `0` keeps them", "api")
@@ -116,33 +118,33 @@ class SettingsFields(BaseSettings):
         None,
         "default limits of owners that have no limit of their own: "
         "`org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10`, and "
-        "`global_` with `user`, `org`, `dashboard`, `data_source`, `api_key` or `alert_rule`; `-1`, as without one, "
-        "is no limit, `0` allows nothing. Give api and jobs-worker the same",
+        "`global_` with `user`, `org`, `dashboard`, `data_source`, `api_key` or `alert_rule`; `-1`, like a "
+        "missing entry, means unlimited; `0` allows nothing. Give api and jobs-worker the same",
         "api, jobs-worker",
         default_factory=dict,
     )
     secret_key: SecretStr | None = setting(
         None,
         "key for stored secrets (of data sources, repositories and webhooks) and for the signatures on messages "
-        "between services: any long random text (`openssl rand -base64 32`), the same for all services. If the key "
+        "between services: any long random string (`openssl rand -base64 32`), the same for all services. If the key "
         "is lost, all secrets must be entered again",
         "api, jobs-worker, expressions",
-        shown="none; made once by `serve`, as `secret.key` beside its database",
+        shown="none; generated by `serve` as `secret.key` next to its database",
     )
     secret_keys_accepted: Annotated[tuple[SecretStr, ...], NoDecode] = setting(
         (),
-        "comma list of further keys, which open stored secrets and verify messages, but seal and sign nothing: for "
+        "comma list of further keys, which decrypt stored secrets and verify messages, but do not encrypt or sign: for "
         "[exchanging `SECRET_KEY`](../how-to/operations.md#exchanging-secret_key)",
         "api, jobs-worker, expressions",
     )
     secrets_dir: Path | None = setting(
         None,
-        "a folder with files named like settings (`dashwright_secret_key`), each holding its value; the environment wins",
+        "a folder with files named like settings (`dashwright_secret_key`), each with its value; the environment takes precedence",
         "all",
     )
     features: Annotated[frozenset[str], NoDecode] = setting(
         frozenset(),
-        "comma list of feature flags: `sqlExpression` turns on [`sql` expressions](expressions.md#sql)",
+        "comma list of feature flags: `sqlExpression` enables [`sql` expressions](expressions.md#sql)",
         "api, expressions, eval",
     )
     permitted_paths: Annotated[tuple[Path, ...], NoDecode] = setting(
@@ -170,11 +172,11 @@ class SettingsFields(BaseSettings):
         "all",
     )
     event_loop: Literal["uvloop", "asyncio"] = setting("uvloop", "or `asyncio`", "all")
-    probe_host: str = setting("127.0.0.1", "where workers serve probes and metrics", "jobs-worker, expressions")
-    probe_port: Annotated[int, Field(ge=0, le=65535)] = setting(9080, "its port", "jobs-worker, expressions")
+    probe_host: str = setting("127.0.0.1", "address on which workers serve probes and metrics", "jobs-worker, expressions")
+    probe_port: Annotated[int, Field(ge=0, le=65535)] = setting(9080, "port of probes and metrics", "jobs-worker, expressions")
     metrics_token: SecretStr | None = setting(
         None,
-        "with it the gateway's `/metrics` needs `Authorization: Bearer` and this token; workers serve theirs at `PROBE_HOST`",
+        "if set, the gateway's `/metrics` requires `Authorization: Bearer` with this token; workers serve theirs at `PROBE_HOST`",
         "api",
     )
     address_connections: Positive = setting(
@@ -184,12 +186,12 @@ class SettingsFields(BaseSettings):
         "head yet; such a connection is closed after 20 seconds",
         "api",
     )
-    max_body_bytes: Positive = setting(16 * 1024 * 1024, "largest body of a query; RabbitMQ 4 takes no larger message", "api")
+    max_body_bytes: Positive = setting(16 * 1024 * 1024, "maximum size of a query's body; RabbitMQ 4 accepts no larger message", "api")
     response_bytes: Positive = setting(
         128 * 1024 * 1024,
         "memory for responses until their clients have read them; half of it for one organization, a quarter for "
-        "one caller. A response that finds no room is refused: 429 where a share is used up, 503 where all is. A "
-        "larger response fits where nothing else is in flight",
+        "one caller. A response that does not fit is refused: 429 if a share is used up, 503 if all memory is. A "
+        "larger response is accepted if no other is in flight",
         "api",
     )
     write_seconds: Seconds = setting(
@@ -197,22 +199,24 @@ class SettingsFields(BaseSettings):
         "seconds for which a client may read nothing of its response before the connection is closed",
         "api",
     )
-    start_seconds: Seconds = setting(60, "seconds that a start waits for each of database, schema and broker", "services")
-    shutdown_seconds: Seconds = setting(20, "seconds that a stop waits for work in progress before handing it back", "all")
+    start_seconds: Seconds = setting(60, "seconds that a starting service waits for each of database, schema and broker", "services")
+    shutdown_seconds: Seconds = setting(
+        20, "seconds that a stopping service waits for work in progress before it returns the work to the queue", "all"
+    )
     query_seconds: Seconds = setting(30, "deadline of a query, in seconds", "api")
     query_slots: Positive = setting(
         8,
-        "queries that one worker evaluates concurrently; a quarter stays free for organizations that have none at work",
+        "queries that one worker evaluates concurrently; a quarter is reserved for organizations without a running query",
         "expressions",
     )
     query_waiting: Annotated[int, Field(gt=0, le=50_000)] = setting(
         512,
-        "queries that wait in one worker for a slot (50,000 at most); an organization may have as many as there are places left",
+        "queries that wait in one worker for a slot (50,000 at most); an organization may have as many as there are free places",
         "expressions",
     )
     query_bytes: Positive = setting(
         1 << 30,
-        "memory that all requests of one worker hold together, estimated; three quarters of it for one "
+        "estimated memory of all requests in one worker; at most three quarters of it for one "
         "organization. [How to calculate](../how-to/operations.md#memory-of-an-expressions-worker)",
         "expressions",
     )
@@ -222,27 +226,27 @@ class SettingsFields(BaseSettings):
         "expressions",
     )
     query_targets: Positive = setting(500, "queries and targets of one request", "expressions")
-    query_depth: Positive = setting(100, "expressions in a row, each reading the one before", "expressions")
+    query_depth: Positive = setting(100, "expressions in one chain of dependencies", "expressions")
     query_series: Positive = setting(100_000, "series (or numbers) of one refId", "expressions")
     query_points: Positive = setting(20_000_000, "points of one refId, over all its series", "expressions")
     query_labels: Positive = setting(100, "labels of one series", "expressions")
     request_points: Positive = setting(
         50_000_000,
-        "points that the queries and expressions of one request hold concurrently, each series counted as 32 more; "
-        "a hidden result is held until its last reader ran",
+        "points that the queries and expressions of one request keep in memory concurrently; each series counts as 32 "
+        "more. A hidden result is kept until the last expression that reads it ran",
         "expressions",
     )
     expression_length: Positive = setting(10_000, "characters of one expression", "expressions")
     request_expressions: Positive = setting(200_000, "characters of all expressions of one request", "expressions")
     expression_depth: Annotated[int, Field(gt=0, le=100)] = setting(
         50,
-        "how deep parentheses, calls and signs nest in a math expression; 100 at most",
+        "nesting depth of parentheses, calls and signs in a math expression; at most 100",
         "expressions",
     )
     resample_buckets: Positive = setting(500_000, "windows of one `resample` expression", "expressions")
     math_bytes: Annotated[int, Field(ge=0)] = setting(
         1 << 30,
-        "estimated memory of the result of one math operator; `0` turns the check off",
+        "estimated memory of the result of one math operator; `0` disables the check",
         "expressions",
     )
     evaluation_result_seconds: Positive = setting(
@@ -252,19 +256,19 @@ class SettingsFields(BaseSettings):
     )
     evaluations_kept: Positive = setting(
         100_000,
-        "evaluations of one organization that are kept, whatever their state; one more is refused with 403. A "
+        "evaluations of one organization that are kept, in any state; another one is refused with 403. A "
         "hundred full batches a day; results of 10 kB each take about 2 GB of the database then",
         "api",
     )
     evaluation_seconds: Seconds = setting(
         25,
-        "seconds for which one request may be evaluated; keep it below `QUERY_SECONDS`, so that the error still arrives",
+        "seconds for which one request may be evaluated; keep it below `QUERY_SECONDS`, so that the client receives the error",
         "expressions",
     )
     sql_slots: Positive = setting(
         4,
-        "requests with `sql` expressions that run concurrently, shared as `QUERY_SLOTS`; each has a process of its "
-        "own, made when it is first needed",
+        "requests with `sql` expressions that run concurrently, shared as `QUERY_SLOTS`; each has its own "
+        "process, started when it is first needed",
         "expressions",
     )
     sql_seconds: Seconds = setting(10, "seconds for which one `sql` expression may run", "expressions")
@@ -273,7 +277,9 @@ class SettingsFields(BaseSettings):
         "memory of one `sql` expression; the tables it reads may take as much again, and so may its result",
         "expressions",
     )
-    sql_output_cells: Positive = setting(1_000_000, "rows times columns of its result, before it is cut", "expressions")
+    sql_output_cells: Positive = setting(
+        1_000_000, "rows times columns of the result of one `sql` expression, before it is truncated", "expressions"
+    )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = setting(
         (),
         "comma list of host names, `*.` and the end of host names, addresses and networks (`10.0.0.0/8`) that data "
@@ -285,7 +291,7 @@ class SettingsFields(BaseSettings):
     source_bytes: Positive = setting(128 * 1024 * 1024, "bytes of the largest response of a data source, decompressed", "expressions")
     source_rows: Positive = setting(
         1_000_000,
-        "rows of one response of a data source with tables (PostgreSQL); further ones are left out, with a notice",
+        "rows of one response of a data source with tables (PostgreSQL); further rows are omitted, with a notice",
         "expressions",
     )
     source_connections: Positive = setting(4, "connections of one worker to one data source (over HTTP: to one host)", "expressions")
@@ -294,27 +300,26 @@ class SettingsFields(BaseSettings):
         "memory of one worker for recent responses of data sources; `0` keeps nothing",
         "expressions",
     )
-    query_cache_seconds: Seconds = setting(10, "seconds for which such a response is reused", "expressions")
+    query_cache_seconds: Seconds = setting(10, "seconds for which a recent response of a data source is reused", "expressions")
     testdata: bool = setting(True, "whether the data source `grafana-testdata-datasource` is served", "expressions")
     testdata_seconds: Seconds = setting(30, "seconds of the longest `slow_query` of that data source", "expressions")
     job_slots: Positive = setting(4, "jobs that one worker runs concurrently", "jobs-worker, expressions")
     job_lease_seconds: Seconds = setting(
         30,
-        "seconds after which the job of a silent worker is taken up by another; a lease is renewed after a third of it",
+        "seconds after which the job of an unresponsive worker is taken over by another; a lease is renewed after a third of it",
         "jobs-worker, expressions",
     )
-    job_attempts: Positive = setting(5, "how often a job whose worker died is taken up before it ends as `error`", "jobs-worker")
+    job_attempts: Positive = setting(5, "attempts of a job whose worker died, before it ends as `error`", "jobs-worker")
     job_history: Positive = setting(
         100,
         "ended jobs kept for each repository, of each of `sync`, `export` and `pr`; evaluations have `EVALUATION_RESULT_SECONDS`",
         "jobs-worker",
     )
-    queue_identity: bool = setting(True, "whether messages without `authorization` may submit jobs; they may do nothing else", "api")
+    queue_identity: bool = setting(True, "whether messages without `authorization` may submit jobs, their only permission", "api")
     min_refresh: Seconds = setting(5, "seconds; the shortest refresh interval that a dashboard may have", "api, jobs-worker")
     watches: Positive = setting(
         20_000,
-        "watches open at one gateway; one more is refused with 429, and so is another one of a caller who has a "
-        "quarter of them and is not an Admin",
+        "open watches of one gateway; another one is refused with 429. A caller who is not an Admin may have a quarter of them",
         "api",
     )
     versions_kept: Positive = setting(20, "newest versions kept of each dashboard", "jobs-worker, import")
@@ -334,22 +339,22 @@ class SettingsFields(BaseSettings):
     git_seconds: Seconds = setting(600, "seconds that fetching from a git host may take", "jobs-worker")
     git_authorities: Path | None = setting(
         None,
-        "PEM file of the certificate authorities that git hosts are trusted by",
+        "PEM file of the certificate authorities that are trusted for git hosts",
         "jobs-worker",
         shown="the system's",
     )
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
         "http requests that all workers together make to one git host (name and port) in a minute; `0` is "
-        "unlimited. The last quarter is kept for requests that a caller waits for, and an organization leaves an "
-        "eighth of what it took in the last minute to others. A look at a branch is two, a fetch three",
+        "unlimited. The last quarter is reserved for requests that a caller waits for, and an eighth of what an "
+        "organization used in the last minute for others. Reading a branch counts as two, a fetch as three",
         "jobs-worker",
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(
         None,
-        "where the REST APIs of git hosts are that are not at `https://host/api/v3` (`github.com`: "
-        "`https://api.github.com`), as `host=address` (`host:port=address`) separated by commas; `host=` alone says "
-        "that it has none",
+        "addresses of the REST APIs of git hosts, if not `https://host/api/v3` (`github.com`: "
+        "`https://api.github.com`), as `host=address` (`host:port=address`) separated by commas; `host=` alone means "
+        "that the host has no API",
         "jobs-worker",
         shown="empty",
         default_factory=dict,
