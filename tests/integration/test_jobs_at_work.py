@@ -390,7 +390,7 @@ async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBr
     uid = await worker.submit("a")
     await refused.wait()
     job = await worker.until(uid, "pending")
-    assert orjson.loads(job.status) == {"state": "pending", "message": "waits: the host wants a rest"}
+    assert orjson.loads(job.status) == {"state": "pending", "message": "postponed: the host wants a rest"}
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
     rescuer = Rescuer(database, worker.relay, Clock(), max_attempts=1, stale_after=timedelta(minutes=5))

@@ -1,6 +1,6 @@
-"""Addresses that data sources and git hosts may have.
+"""Addresses that the hosts of data sources and git repositories may resolve to.
 
-The checked addresses are the ones that are connected to: a name is resolved only once, so it cannot change in between.
+Callers connect to exactly the addresses that were checked. A name is resolved only once, so it cannot change in between.
 """
 
 import asyncio
@@ -14,18 +14,18 @@ from dashwright.common.errors import BadRequest, SourceFailed
 
 SETTING = "DASHWRIGHT_ALLOWED_HOSTS"
 
-#: Threads of their own: names whose servers never respond must not occupy the threads of all other work.
-_LOOKING_UP: Final = ThreadPoolExecutor(max_workers=32, thread_name_prefix="look-up")
+#: A separate pool, so that DNS servers that never respond do not occupy the threads of other work.
+_DNS_EXECUTOR: Final = ThreadPoolExecutor(max_workers=32, thread_name_prefix="dns")
 
-_SECONDS: Final = 10.0
+_DNS_TIMEOUT_SECONDS: Final = 10.0
 
 
 class Reach:
-    """Resolver of permitted hosts. ``whose`` names the host in errors: ``the data source's``."""
+    """Resolver of permitted hosts. Errors begin with ``owner``, the owner of the host, such as ``the data source's``."""
 
-    def __init__(self, allowed: AllowedHosts, whose: str = "the data source's") -> None:
+    def __init__(self, allowed: AllowedHosts, owner: str = "the data source's") -> None:
         self._allowed = allowed
-        self._whose = whose
+        self._owner = owner
 
     async def resolve(self, host: str, port: int, *, encrypted: bool = True) -> list[Address]:
         """Return the addresses of ``host`` to connect to, in the order to try them.
@@ -33,36 +33,38 @@ class Reach:
         Without ``encrypted`` only listed addresses are allowed. Raises BadRequest, naming the setting, if an address is
         not allowed, and SourceFailed if the name cannot be resolved.
         """
-        addresses = await _addresses(host, port, self._whose)
+        addresses = await _addresses(host, port, self._owner)
         for address in addresses:
-            # One is enough to refuse the host: a name with public and internal addresses could reach the internal ones by chance.
+            # One bad address is enough to refuse the host: a connection could otherwise reach it by chance.
             if not self._allowed.permits(address, host):
                 raise BadRequest(
-                    f"{self._whose} host {host!r:.80} has the address {address}, which is not public; "
+                    f"{self._owner} host {host!r:.80} has the address {address}, which is not public; "
                     f"an operator can list the host or its network in {SETTING}"
                 )
             if not encrypted and not self._allowed.lists(address, host):
                 raise BadRequest(
-                    f"{self._whose} host {host!r:.80} may not be reached without encryption; "
+                    f"{self._owner} host {host!r:.80} may not be reached without encryption; "
                     f"use https or TLS, or let an operator list the host or its network in {SETTING}"
                 )
         return addresses
 
 
-async def _addresses(host: str, port: int, whose: str) -> list[Address]:
+async def _addresses(host: str, port: int, owner: str) -> list[Address]:
     try:
         literal = host.strip("[]")
         return [ipaddress.ip_address(literal.partition("%")[0] if ":" in literal else literal)]
     except ValueError:
         pass
     try:
-        looking = asyncio.get_running_loop().run_in_executor(_LOOKING_UP, _look_up, host, port)
-        async with asyncio.timeout(_SECONDS):
-            found = await looking
+        lookup = asyncio.get_running_loop().run_in_executor(_DNS_EXECUTOR, _look_up, host, port)
+        async with asyncio.timeout(_DNS_TIMEOUT_SECONDS):
+            found = await lookup
     except TimeoutError as error:
-        raise SourceFailed(f"{whose} host {host!r:.80} is not known within {_SECONDS:.0f} s; check that its name resolves") from error
+        raise SourceFailed(
+            f"{owner} host {host!r:.80} could not be resolved within {_DNS_TIMEOUT_SECONDS:.0f} s; check the name and the DNS server"
+        ) from error
     except (OSError, UnicodeError) as error:
-        raise SourceFailed(f"{whose} host {host!r:.80} is not known; check the address, and that its name resolves") from error
+        raise SourceFailed(f"{owner} host {host!r:.80} cannot be resolved; check the address, and that its name is in the DNS") from error
     return list(dict.fromkeys(ipaddress.ip_address(text.partition("%")[0]) for text in found))
 
 

@@ -186,7 +186,7 @@ class AmqpBroker:
         """
         spec = next((queue for queue in self.topology.queues if queue.name == name), None)
         if spec is None:
-            raise Unavailable(f"The broker has no queue {name}; consume one of the topology")
+            raise Unavailable(f"The broker has no queue {name}; use a queue of the topology")
         if not self._may_declare:
             return await channel.declare_queue(name, passive=True)
         queue = await channel.declare_queue(name, durable=True, arguments={**spec.arguments})

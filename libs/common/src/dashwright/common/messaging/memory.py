@@ -1,4 +1,4 @@
-"""In-memory broker with RabbitMQ's rules, for the one-process mode and for tests without a server."""
+"""In-memory broker with RabbitMQ's rules, for standalone mode and for tests without a server."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from dashwright.common.observability import metrics
 
 
 class MemoryBroker:
-    """Broker inside the event loop. Its messages are lost when it closes: rows are the truth."""
+    """Broker inside the event loop. Its messages are lost when it closes, because the database is the source of truth."""
 
     def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
         self.topology = topology
@@ -27,7 +27,7 @@ class MemoryBroker:
 
     async def start(self) -> None:
         """Create the queues of the topology."""
-        self._queues = {queue.name: MemoryQueue(queue, self._bury) for queue in self.topology.queues}
+        self._queues = {queue.name: MemoryQueue(queue, self._dead_letter) for queue in self.topology.queues}
         metrics.broker_connected.set(1)
 
     async def close(self) -> None:
@@ -39,11 +39,11 @@ class MemoryBroker:
         metrics.broker_connected.set(0)
 
     async def publish(self, exchange: str, routing_key: str, message: Message, *, timeout: float = 5.0) -> None:
-        """Put a message into the queues that its key matches. Raises Unavailable, Unroutable or TooLarge."""
+        """Route a message to the queues whose bindings match its routing key. Raises Unavailable, Unroutable or TooLarge."""
         self._check_open()
         check_size(message, self.max_message)
         self._route(exchange, routing_key, with_id_and_trace(message))
-        # Let consumers run, as waiting for a broker's confirmation would.
+        # Yield to the event loop, as awaiting a publisher confirm would.
         await asyncio.sleep(0)
 
     async def reply(self, reply_to: str, message: Message, *, timeout: float = 5.0) -> None:
@@ -57,13 +57,13 @@ class MemoryBroker:
         """Run ``handler`` for each delivery of a queue, at most ``prefetch`` concurrently."""
         self._check_open()
         if queue not in self._queues:
-            raise Unavailable(f"The broker has no queue {queue}; consume one of the topology")
-        subscription = MemorySubscription(self._queues[queue], Consumer(queue, handler, self.topology), prefetch, self._follow)
+            raise Unavailable(f"The broker has no queue {queue}; use a queue of the topology")
+        subscription = MemorySubscription(self._queues[queue], Consumer(queue, handler, self.topology), prefetch, self._apply_result)
         self._queues[queue].join(subscription)
         return subscription
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
-        """Open an address within the process."""
+        """Open an inbox, whose address is valid within this process. It is never lost."""
         self._check_open()
         address = f"inbox.{next(self._numbers)}"
         self._inboxes[address] = receive
@@ -74,7 +74,7 @@ class MemoryBroker:
         self._check_open()
 
     async def send_from(self, address: str, routing_key: str, message: Message, *, mandatory: bool) -> None:
-        """Send for an inbox: to another inbox with this address, otherwise to a queue."""
+        """Send a message on behalf of an inbox: to a queue, or to the inbox with the address ``routing_key``."""
         self._check_open()
         check_size(message, self.max_message)
         message = replace(message, reply_to=address)
@@ -85,7 +85,7 @@ class MemoryBroker:
         await asyncio.sleep(0)
 
     def close_inbox(self, address: str) -> None:
-        """Close an address; messages to it are dropped from now on."""
+        """Close an inbox; messages to it are dropped from now on."""
         self._inboxes.pop(address, None)
 
     def _check_open(self) -> None:
@@ -101,7 +101,7 @@ class MemoryBroker:
     def _route(self, exchange: str, routing_key: str, message: Message) -> None:
         queues = self._queues_for(exchange, routing_key)
         if not queues:
-            raise Unroutable(f"No queue takes messages with key {routing_key!r} from exchange {exchange!r}; check the key")
+            raise Unroutable(f"No queue is bound to exchange {exchange!r} with routing key {routing_key!r}; check the key")
         for queue in queues:
             queue.check_room()
         for queue in queues:
@@ -118,12 +118,12 @@ class MemoryBroker:
         }
         return [self._queues[name] for name in sorted(names)]
 
-    def _follow(self, delivery: Delivery, queue: str, result: DeliveryResult) -> None:
+    def _apply_result(self, delivery: Delivery, queue: str, result: DeliveryResult) -> None:
         follows = follow_up(delivery, queue, result, self.topology, largest=self.max_message)
         if follows is not None:
             self._route(follows.exchange, follows.routing_key, follows.message)
 
-    def _bury(self, queue: Queue, entry: QueuedMessage, reason: str) -> None:
+    def _dead_letter(self, queue: Queue, entry: QueuedMessage, reason: str) -> None:
         exchange = queue.dead_letter_exchange
         if exchange is None or not self._queues:
             return
@@ -136,7 +136,7 @@ class MemoryBroker:
 
 
 class MemoryInbox:
-    """Address within the process."""
+    """Inbox of this process."""
 
     def __init__(self, broker: MemoryBroker, address: str) -> None:
         self._broker = broker
@@ -147,7 +147,7 @@ class MemoryInbox:
         await self._broker.send_from(self._address, routing_key, message, mandatory=mandatory)
 
     async def close(self) -> None:
-        """Close the address."""
+        """Close the inbox."""
         self._broker.close_inbox(self._address)
 
 

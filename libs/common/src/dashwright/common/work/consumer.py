@@ -1,7 +1,7 @@
-"""Consumer of wake-ups: claims a job under a lease, runs its action, renews the lease while it runs, and records its end.
+"""Consumer of wake-ups: claims a job under a lease, runs its action, renews the lease while it runs, and records its result.
 
 Every step may happen twice. A wake-up is for whichever job is next. If no job may run, the wake-up is dropped: the job
-that ends next wakes another one of its group. The rescuer takes up jobs of dead workers when their lease lapses.
+that ends next wakes another one of its group. The rescuer takes over jobs of dead workers when their lease expires.
 """
 
 import asyncio
@@ -32,9 +32,10 @@ from dashwright.common.work.execution import Execution, LeaseLost
 
 log = structlog.get_logger()
 
-#: Seconds until a wake-up is repeated when the database is unavailable.
-_SOON = 1.0
-_SHORTEST_DELAY = 1.0
+#: Seconds until a wake-up is redelivered if the database is unavailable.
+_RETRY_SECONDS = 1.0
+#: The shortest time by which a job is postponed.
+_MIN_DELAY_SECONDS = 1.0
 
 
 class Runner(Protocol):
@@ -43,7 +44,8 @@ class Runner(Protocol):
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         """Do the work and return the final status.
 
-        An error of the tree ends the job as well; TooManyRequests postpones it.
+        TooManyRequests postpones the job. Any other DashwrightError ends it with the state ``error``, except Unavailable
+        and a lost lease, which leave it to the rescuer.
         """
         ...
 
@@ -51,8 +53,8 @@ class Runner(Protocol):
 class JobConsumer:
     """Consumer of the wake-ups in ``queue``.
 
-    At most ``slots`` jobs run concurrently. ``lease`` is how long a worker may be silent before its job is taken up by
-    another.
+    At most ``slots`` jobs run concurrently. ``lease`` is how long a worker may be silent before another one
+    takes over its job.
     """
 
     def __init__(
@@ -82,7 +84,7 @@ class JobConsumer:
         self._subscription = await self._broker.consume(self._queue, self.handle, prefetch=self._slots)
 
     async def stop(self, *, drain: float) -> None:
-        """Accept no more jobs. Running jobs have ``drain`` seconds to end, before they are handed back."""
+        """Accept no more jobs. Running jobs have ``drain`` seconds to end, before they are requeued."""
         if self._subscription is not None:
             await self._subscription.cancel(drain=drain)
 
@@ -96,7 +98,7 @@ class JobConsumer:
         try:
             job = await self._claim(uid, owner, delivery.routing_key)
         except Unavailable as error:
-            return Retry(_SOON, error.message)
+            return Retry(_RETRY_SECONDS, error.message)
         if job is None:
             return Ack()
         with bound_contextvars(job=job.name, repository=job.repository, action=job.action):
@@ -112,9 +114,9 @@ class JobConsumer:
         return job
 
     async def _mirror(self, job: StoredJob, status: JobStatus, *, due: int | None = None) -> None:
-        """Show the job's status in its repository.
+        """Copy the job's status to the status of its repository.
 
-        In a transaction of its own: a claim must not hold the lock of jobs while it waits for that of objects.
+        In a transaction of its own: a claim must not hold the jobs lock while it waits for the objects lock.
         """
         try:
             async with self._database.transaction() as connection:
@@ -123,7 +125,7 @@ class JobConsumer:
             log.info("job_not_mirrored", job=job.name, error=error.message)
 
     async def _mirror_next(self, wakeups: Sequence[Wakeup]) -> None:
-        """Show the jobs that are next in their groups. They were not shown while another one was at work."""
+        """Copy the status of jobs that are now next in their groups; until now, the status of the running job was copied."""
         try:
             for wakeup in wakeups:
                 async with self._database.transaction() as connection:
@@ -141,18 +143,18 @@ class JobConsumer:
         except TooManyRequests as error:
             await self._postpone(job, owner, error)
         except LeaseLost:
-            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
+            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken over by another worker")
         except Unavailable as error:
             log.warning("job_left_to_rescuer", error=error.message)
         except asyncio.CancelledError:
-            # Shielded: the cancellation that stops the worker must not also cancel the return of its job.
-            await asyncio.shield(self._hand_back(job, owner))
+            # Shielded: the cancellation that stops the worker must not also cancel the requeueing of its job.
+            await asyncio.shield(self._requeue(job, owner))
             raise
 
     async def _run(self, job: StoredJob, execution: Execution) -> JobStatus:
         runner = self._runners.get(job.action)
         if runner is None:
-            return execution.failed(f"jobs with the action {job.action} are not run by this worker yet")
+            return execution.failed(f"jobs with the action {job.action} are not supported by this worker")
         try:
             return await runner.run(job, execution)
         except (LeaseLost, Unavailable, TooManyRequests):
@@ -178,9 +180,9 @@ class JobConsumer:
         log.info("job_ended", state=status.state.value, message=status.message, seconds=seconds)
 
     async def _postpone(self, job: StoredJob, owner: uuid.UUID, error: TooManyRequests) -> None:
-        """Return a job to pending because a git host or service asked to wait. That costs no attempt."""
-        delay = max(error.retry_after or 0.0, _SHORTEST_DELAY)
-        status = JobStatus(state=State.PENDING, message=f"waits: {error.message}")
+        """Return a job to pending because a git host or service asked to wait. This does not count as an attempt."""
+        delay = max(error.retry_after or 0.0, _MIN_DELAY_SECONDS)
+        status = JobStatus(state=State.PENDING, message=f"postponed: {error.message}")
         try:
             async with self._database.transaction() as connection:
                 wakeups = await jobs.postpone(connection, job.uid, owner=owner, delay=timedelta(seconds=delay), status=status.to_json())
@@ -188,16 +190,16 @@ class JobConsumer:
             log.warning("job_left_to_rescuer", error=unavailable.message)
             return
         if wakeups is None:
-            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken up by another worker")
+            log.warning("job_abandoned", reason="its lease is no longer held: it was cancelled or taken over by another worker")
             return
         await self._mirror(job, status, due=self._clock.milliseconds() + round(delay * 1000))
         self._relay.publish_soon(wakeups)
         log.info("job_postponed", seconds=delay, reason=error.message)
 
-    async def _hand_back(self, job: StoredJob, owner: uuid.UUID) -> None:
-        """Return the job of a stopping worker, so that another takes it up immediately, or after the lease if this fails.
+    async def _requeue(self, job: StoredJob, owner: uuid.UUID) -> None:
+        """Requeue the job of a stopping worker, so that another takes it over immediately, or after the lease if this fails.
 
-        Hand back before mirroring, since others may hold the lock of objects. Mirror before waking, or the mirrored
+        Requeue before mirroring, since another transaction may hold the objects lock. Mirror before waking, or the mirrored
         status could overwrite that of the next worker.
         """
         with suppress(Unavailable):

@@ -29,7 +29,7 @@ class TtlCache(Generic[Key, Value]):
         return entry[1]
 
     def put(self, key: Key, value: Value) -> None:
-        """Store a value; its time starts again."""
+        """Store a value; its lifetime starts now, also if the key exists."""
         self._entries.pop(key, None)
         if len(self._entries) >= self._size:
             self._entries.popitem(last=False)

@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Final, ParamSpec, TypeVar
 
-_TRY_AGAIN_SECONDS: Final = 0.02
+_POLL_SECONDS: Final = 0.02
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -17,21 +17,21 @@ Result = TypeVar("Result")
 
 @asynccontextmanager
 async def exclusive(lock: Path) -> AsyncIterator[None]:
-    """Hold a lock on a file, which is created if needed: only one task of all processes runs the block.
+    """Hold a lock on a file, which is created if needed: only one task, across all processes, runs the block at a time.
 
-    The lock of a process that dies is released; a holder may delete the file. Waiting tasks poll: threads that wait would leave none for
-    the holder's work.
+    The kernel releases the lock when its process dies. The holder may delete the file.
     """
     await asyncio.to_thread(lock.parent.mkdir, mode=0o700, parents=True, exist_ok=True)
     while True:
         with lock.open("a") as file:
-            if _take(file) and _is_still(lock, file):
+            if _try_lock(file) and _is_same_file(lock, file):
                 yield
                 return
-        await asyncio.sleep(_TRY_AGAIN_SECONDS)
+        # Poll, because threads that wait for the lock could use up the pool that the holder needs to finish.
+        await asyncio.sleep(_POLL_SECONDS)
 
 
-def _take(file: TextIOWrapper) -> bool:
+def _try_lock(file: TextIOWrapper) -> bool:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -39,20 +39,20 @@ def _take(file: TextIOWrapper) -> bool:
     return True
 
 
-def _is_still(lock: Path, file: TextIOWrapper) -> bool:
-    """Return whether the path is still this file: the former holder may have deleted it, and another task may hold its replacement."""
+def _is_same_file(lock: Path, file: TextIOWrapper) -> bool:
+    """Return whether the path still leads to this file: the former holder may have deleted it, and another task may hold a new one."""
     try:
         return lock.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         return False
 
 
-async def to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
+async def to_end(work: Callable[Parameters, Result], *arguments: Parameters.args, **keywords: Parameters.kwargs) -> Result:
     """Run ``work`` in a thread and return its result.
 
-    When cancelled, wait for the thread first, so that no lock is released during a write.
+    When cancelled, it waits until the thread has ended, so that no lock is released during a write.
     """
-    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **named))
+    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments, **keywords))
     try:
         return await asyncio.shield(thread)
     except asyncio.CancelledError:

@@ -36,30 +36,34 @@ class SqliteSource:
 
     async def columns(self, table: str) -> frozenset[str]:
         """Return the columns of a table; empty if there is no such table."""
-        found = await asyncio.to_thread(self._all, f"pragma table_info({_named(table)})", ())
+        found = await asyncio.to_thread(self._fetch_all, f"pragma table_info({_quote_identifier(table)})", ())
         return frozenset(row["name"] for row in found)
 
     async def count(self, table: str) -> int:
         """Return the number of rows of a table."""
-        (row,) = await asyncio.to_thread(self._all, f"select count(*) as count from {_named(table)}", ())  # noqa: S608 - quoted
+        (row,) = await asyncio.to_thread(self._fetch_all, f"select count(*) as count from {_quote_identifier(table)}", ())  # noqa: S608 - quoted
         return int(row["count"])
 
-    async def rows(self, table: str, order: Sequence[str], among: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
-        """Yield the rows of a table."""
+    async def rows(self, table: str, order: Sequence[str], where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
+        """Yield the rows of a table, sorted by the columns in ``order``.
+
+        ``where_in`` is a column and the values that it must have one of; None yields all rows.
+        """
         where, values = "", ()
-        if among is not None:
-            where, values = f"where {_named(among[0])} in ({', '.join('?' * len(among[1]))})", tuple(among[1])
-        listed = ", ".join(map(_named, order))
+        if where_in is not None:
+            column, values_in = where_in
+            where, values = f"where {_quote_identifier(column)} in ({', '.join('?' * len(values_in))})", tuple(values_in)
+        order_by = ", ".join(map(_quote_identifier, order))
         cursor = await asyncio.to_thread(
             self._connection.execute,
-            f"select * from {_named(table)} {where} order by {listed}",  # noqa: S608 - names are quoted, values bound
+            f"select * from {_quote_identifier(table)} {where} order by {order_by}",  # noqa: S608 - names are quoted, values bound
             values,
         )
         while batch := await asyncio.to_thread(cursor.fetchmany, _BATCH):
             for row in batch:
                 yield dict(row)
 
-    def _all(self, statement: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
+    def _fetch_all(self, statement: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
         return self._connection.execute(statement, values).fetchall()
 
 
@@ -68,14 +72,14 @@ def _connect(path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
         connection.row_factory = sqlite3.Row
         connection.text_factory = lambda text: text.decode(errors="replace")
-        # The file comes from elsewhere: its schema must not call functions.
+        # The file is untrusted: its schema must not call functions.
         connection.execute("pragma trusted_schema = off")
         connection.execute("select count(*) from sqlite_master").fetchall()
-        connection.execute("begin")  # One transaction: everything is read as of one moment.
+        connection.execute("begin")  # One transaction, so that all reads see the same snapshot.
     except sqlite3.Error as error:
         raise BadRequest(f"{path} is not a readable SQLite database: {error}") from error
     return connection
 
 
-def _named(name: str) -> str:
+def _quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

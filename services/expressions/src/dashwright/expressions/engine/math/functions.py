@@ -1,6 +1,6 @@
 """The functions of ``math``, one table entry each; the parser, the evaluation and the documentation read the table.
 
-A null counts as NaN for every function but ``is_null`` and ``is_number``, because existing rules rely on that.
+A null counts as NaN for every function but ``is_null`` and ``is_number``, because existing alert rules rely on it.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ class MathFunction:
     doc: str  #: One line for the reference page.
 
 
-def _each(function: Callable[[Cells], Floats | Mask], doc: str) -> MathFunction:
-    """Return a function of one argument, cell by cell, that never returns null."""
+def _elementwise(function: Callable[[Cells], Floats | Mask], doc: str) -> MathFunction:
+    """Return an element-wise function of one argument that never returns null."""
 
     def apply_cells(cells: Cells) -> Cells:
         with np.errstate(all="ignore"):
@@ -40,24 +40,24 @@ def _constant(value: float | None, doc: str) -> MathFunction:
 def _round(cells: Cells) -> Floats:
     # numpy rounds halves to even. Adding 0.5 before truncating would round 0.49999999999999994 up to 1.
     whole = np.trunc(cells.values)
-    away: Floats = whole + np.copysign(np.abs(cells.values - whole) >= 0.5, cells.values)
-    return away
+    rounded: Floats = whole + np.copysign(np.abs(cells.values - whole) >= 0.5, cells.values)
+    return rounded
 
 
-def _unless_null(cells: Cells, truth: Mask) -> Floats:
+def _nan_where_null(cells: Cells, truth: Mask) -> Floats:
     return np.where(cells.is_null(), np.nan, truth.astype(np.float64))
 
 
 FUNCTIONS = {
-    "abs": _each(lambda cells: np.abs(cells.values), "absolute value"),
-    "is_inf": _each(lambda cells: _unless_null(cells, np.isinf(cells.values)), "1 for positive or negative infinity, else 0"),
-    "is_nan": _each(lambda cells: _unless_null(cells, np.isnan(cells.values)), "1 for NaN, else 0"),
-    "is_null": _each(lambda cells: cells.is_null(), "1 for null, else 0"),
-    "is_number": _each(lambda cells: np.isfinite(cells.values), "0 for null, NaN and infinities, else 1"),
-    "log": _each(lambda cells: np.log(cells.values), "natural logarithm; of 0 it is -Inf, of less NaN"),
-    "round": _each(_round, "nearest whole number, halves away from zero"),
-    "ceil": _each(lambda cells: np.ceil(cells.values), "least whole number not below"),
-    "floor": _each(lambda cells: np.floor(cells.values), "greatest whole number not above"),
+    "abs": _elementwise(lambda cells: np.abs(cells.values), "absolute value"),
+    "is_inf": _elementwise(lambda cells: _nan_where_null(cells, np.isinf(cells.values)), "1 for positive or negative infinity, else 0"),
+    "is_nan": _elementwise(lambda cells: _nan_where_null(cells, np.isnan(cells.values)), "1 for NaN, else 0"),
+    "is_null": _elementwise(lambda cells: cells.is_null(), "1 for null, else 0"),
+    "is_number": _elementwise(lambda cells: np.isfinite(cells.values), "0 for null, NaN and infinities, else 1"),
+    "log": _elementwise(lambda cells: np.log(cells.values), "natural logarithm; -Inf for 0, NaN for negative numbers"),
+    "round": _elementwise(_round, "nearest whole number, halves away from zero"),
+    "ceil": _elementwise(lambda cells: np.ceil(cells.values), "smallest whole number that is not below `x`"),
+    "floor": _elementwise(lambda cells: np.floor(cells.values), "largest whole number that is not above `x`"),
     "nan": _constant(np.nan, "NaN"),
     "inf": _constant(np.inf, "positive infinity"),
     "infn": _constant(-np.inf, "negative infinity"),
