@@ -85,7 +85,7 @@ from dashwright.common import process
 from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
-from dashwright.common.database.shares import share_as
+from dashwright.common.database.shares import set_connection_holder
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import KINDS
 from dashwright.common.kinds.settings import AdmissionSettings
@@ -160,7 +160,7 @@ class Gateway:
             services.policy,
             origins=origins,
             headers=_headers(settings),
-            identified=_share_as_caller,
+            identified=_set_connection_holder,
         )
         self._tls = tls.context_of(settings, clock.now())
 
@@ -222,8 +222,8 @@ def _headers(settings: Settings) -> Mapping[str, str]:
     return {**SAFE_HEADERS, "Strict-Transport-Security": _KEEP_TO_TLS} if settings.tls_cert else SAFE_HEADERS
 
 
-def _share_as_caller(caller: Identity) -> None:
-    share_as(caller.uid)
+def _set_connection_holder(caller: Identity) -> None:
+    set_connection_holder(caller.uid)
 
 
 def _return_freed_memory() -> None:

@@ -47,7 +47,7 @@ class Database:
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, options: dict[str, Any], timeouts: Timeouts) -> None:
         self._pool = pool
-        self._shares = ConnectionShares(pool.get_max_size(), seconds=timeouts.acquire)
+        self._shares = ConnectionShares(pool.get_max_size(), timeout=timeouts.acquire)
         self._url = url
         self._options = options
         self._timeouts = timeouts
@@ -86,7 +86,7 @@ class Database:
         TooManyRequests if the holder of the current task has too many requests (``shares``). Errors of SQL, such as a
         unique violation, are asyncpg's own.
         """
-        async with self._shares.turn(), self._leased() as connection:
+        async with self._shares.slot(), self._leased() as connection:
             yield connection
 
     @asynccontextmanager

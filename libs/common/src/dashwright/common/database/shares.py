@@ -7,31 +7,32 @@ from typing import Final
 
 from dashwright.common.fair_limiter import FairLimiter
 
-_WAITING: Final = 10_000
+#: The most tasks that may wait for a connection.
+_MAX_WAITERS: Final = 10_000
 
 _holder: ContextVar[Hashable | None] = ContextVar("holder of database connections", default=None)
 
 
-def share_as(holder: Hashable) -> None:
-    """Count connections towards ``holder`` from now on, in the current task and in those that it starts."""
+def set_connection_holder(holder: Hashable) -> None:
+    """Count the connections of the current task, and of tasks it starts from now on, towards the share of ``holder``."""
     _holder.set(holder)
 
 
 class ConnectionShares:
-    """Shares of a pool of ``size`` connections.
+    """Shares of a pool of ``size`` connections. A task waits at most ``timeout`` seconds.
 
-    A holder that has a connection leaves half of them to others. One connection remains for work without a holder, such
-    as probes and logins, which takes any free one. So does a holder that has a connection already: waiting for a second
-    share could last until the wait times out.
+    Half of the pool is reserved for holders that have no connection yet. Work without a holder, such as probes and logins,
+    takes any free connection; one is always left for it. A task that needs a second connection also bypasses the limit:
+    waiting for it could deadlock until the timeout.
     """
 
-    def __init__(self, size: int, *, seconds: float) -> None:
+    def __init__(self, size: int, *, timeout: float) -> None:
         slots = max(1, size - 1)
-        self._limiter = FairLimiter(slots, waiting=_WAITING, reserve=slots // 2, seconds=seconds, subject="requests to the database")
+        self._limiter = FairLimiter(slots, waiting=_MAX_WAITERS, reserve=slots // 2, seconds=timeout, subject="requests to the database")
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for the turn of the current task's holder. Raises TooManyRequests if that takes too long."""
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until the holder of the current task may use another connection. Raises TooManyRequests at the timeout."""
         holder = _holder.get()
         if holder is None:
             yield

@@ -16,7 +16,7 @@ from dashwright.common.observability import metrics
 
 
 class MemoryBroker:
-    """Broker inside the event loop. Its messages are lost when it closes, because the database is the source of truth."""
+    """Broker inside the event loop. Closing it loses its messages, which is safe because the database is the source of truth."""
 
     def __init__(self, topology: Topology = TOPOLOGY, *, max_message: int = MAX_MESSAGE) -> None:
         self.topology = topology
@@ -63,7 +63,7 @@ class MemoryBroker:
         return subscription
 
     async def inbox(self, receive: Callable[[Message], None], lost: Callable[[], None], *, confirmed: bool) -> "MemoryInbox":
-        """Open an inbox, whose address is valid within this process. It is never lost."""
+        """Open an inbox, whose address is valid within this process. ``lost`` is never called."""
         self._check_open()
         address = f"inbox.{next(self._numbers)}"
         self._inboxes[address] = receive

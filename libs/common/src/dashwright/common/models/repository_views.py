@@ -117,7 +117,7 @@ class RefItem(Shape):
 class RefList(ListEnvelope):
     """Branches of a git host."""
 
-    items: list[RefItem] = Field(description="The branches of the git host")
+    items: list[RefItem] = Field(description="The branches of the repository")
 
 
 class Author(Shape):

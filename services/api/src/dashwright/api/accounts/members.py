@@ -53,7 +53,7 @@ class Members:
                 raise not_found()
             if not await persons.hold(connection, person.id):
                 raise user_not_found()
-            await members.insert(connection, org_id, person.id, role, taken=taken)
+            await members.insert(connection, org_id, person.id, role, if_exists=taken)
             await audit.record(connection, actor, ADD, f"user:{person.id}", org_id=org_id, details={"role": role.value})
         return person.id
 

@@ -39,7 +39,7 @@ class Organizations:
             org_id = await orgs.insert(connection, name, taken=AlreadyExists(_NAME_TAKEN))
             if is_user:
                 taken = AlreadyExists("User is already member of this organization")
-                await members.insert(connection, org_id, caller.user_id, Role.ADMIN, taken=taken)
+                await members.insert(connection, org_id, caller.user_id, Role.ADMIN, if_exists=taken)
             await audit.record(connection, actor, CREATE, f"org:{org_id}", org_id=None, details={"name": name})
         return org_id
 

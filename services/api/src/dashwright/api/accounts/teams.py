@@ -1,4 +1,4 @@
-"""Use cases on teams and their members. Access rules name teams, so membership is part of a caller's identity."""
+"""Use cases for teams and their members. Access rules name teams, so membership is part of a caller's identity."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ ADD_MEMBER: Final = "team.member.add"
 UPDATE_MEMBER: Final = "team.member.update"
 REMOVE_MEMBER: Final = "team.member.remove"
 
-_ACTS_FOR_OTHERS: Final = "users.password:write"
+_SET_PASSWORDS: Final = "users.password:write"
 
 MEMBER: Final = 0
 ADMIN: Final = 4
@@ -35,12 +35,12 @@ class Teams:
 
         Raises AlreadyExists for a name that is in use.
         """
-        taken = AlreadyExists("Team name taken")
+        name_in_use = AlreadyExists("Team name taken")
         async with self._rights.changing(_subject(creator)) as connection:
-            team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=taken)
+            team_id, uid = await teams.insert(connection, actor.org_id, name, email, taken=name_in_use)
             if creator:
-                await teams.insert_member(connection, actor.org_id, team_id, creator, ADMIN, taken=taken)
-            await audit.record(connection, actor, CREATE, _object(team_id), org_id=actor.org_id, details={"name": name})
+                await teams.insert_member(connection, actor.org_id, team_id, creator, ADMIN, taken=name_in_use)
+            await audit.record(connection, actor, CREATE, _audit_target(team_id), org_id=actor.org_id, details={"name": name})
         return team_id, uid
 
     async def change(self, actor: Actor, team_id: int, name: str | None, email: str | None) -> None:
@@ -48,9 +48,8 @@ class Teams:
         async with self._database.transaction() as connection:
             if not await teams.change(connection, actor.org_id, team_id, name, email, taken=BadRequest("Team name taken")):
                 raise not_found()
-            given = {"name": name, "email": email}
-            details = {key: text for key, text in given.items() if text is not None}
-            await audit.record(connection, actor, UPDATE, _object(team_id), org_id=actor.org_id, details=details)
+            details = {key: text for key, text in {"name": name, "email": email}.items() if text is not None}
+            await audit.record(connection, actor, UPDATE, _audit_target(team_id), org_id=actor.org_id, details=details)
 
     async def remove(self, actor: Actor, team_id: int) -> None:
         """Remove a team. Raises NotFound."""
@@ -58,41 +57,41 @@ class Teams:
             name = await teams.delete(connection, actor.org_id, team_id)
             if name is None:
                 raise not_found()
-            await audit.record(connection, actor, DELETE, _object(team_id), org_id=actor.org_id, details={"name": name})
+            await audit.record(connection, actor, DELETE, _audit_target(team_id), org_id=actor.org_id, details={"name": name})
 
     async def add_member(self, actor: Actor, caller: Identity, team_id: int, user_id: int, permission: int) -> None:
         """Add a user to a team.
 
-        Raises NotFound for an unknown team or a user outside the organization, BadRequest for a member, and Forbidden if the caller
-        would get access that they may not set (``require_rules``).
+        Raises NotFound for an unknown team or a user outside the organization, BadRequest if the user is a member already, and Forbidden if
+        the caller would gain access that they may not grant. ``actor`` is for the audit log, ``caller`` for the check of rights.
         """
-        taken = BadRequest("User is already added to this team")
+        already_member = BadRequest("User is already added to this team")
         async with self._rights.changing(_subject(user_id)) as connection:
-            await _hold(connection, actor.org_id, team_id)
+            await _lock(connection, actor.org_id, team_id)
             # A caller who may set passwords could log in as the new member, and so gain the team's access.
-            if caller.user_id == user_id or caller.holds(_ACTS_FOR_OTHERS):
+            if caller.user_id == user_id or caller.holds(_SET_PASSWORDS):
                 await require_rules(connection, caller, team_id)
-            if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=taken):
+            if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken=already_member):
                 raise NotFound("User not found")
             details = {"user": user_id, "permission": permission}
-            await audit.record(connection, actor, ADD_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
+            await audit.record(connection, actor, ADD_MEMBER, _audit_target(team_id), org_id=actor.org_id, details=details)
 
     async def change_member(self, actor: Actor, team_id: int, user_id: int, permission: int) -> None:
         """Change the permission of a member. Raises NotFound."""
         async with self._database.transaction() as connection:
-            await _hold(connection, actor.org_id, team_id)
+            await _lock(connection, actor.org_id, team_id)
             if not await teams.set_permission(connection, team_id, user_id, permission):
                 raise NotFound("Team member not found")
             details = {"user": user_id, "permission": permission}
-            await audit.record(connection, actor, UPDATE_MEMBER, _object(team_id), org_id=actor.org_id, details=details)
+            await audit.record(connection, actor, UPDATE_MEMBER, _audit_target(team_id), org_id=actor.org_id, details=details)
 
     async def remove_member(self, actor: Actor, team_id: int, user_id: int) -> None:
         """Remove a member. Raises NotFound."""
         async with self._rights.changing(_subject(user_id)) as connection:
-            await _hold(connection, actor.org_id, team_id)
+            await _lock(connection, actor.org_id, team_id)
             if not await teams.delete_member(connection, team_id, user_id):
                 raise NotFound("Team member not found")
-            await audit.record(connection, actor, REMOVE_MEMBER, _object(team_id), org_id=actor.org_id, details={"user": user_id})
+            await audit.record(connection, actor, REMOVE_MEMBER, _audit_target(team_id), org_id=actor.org_id, details={"user": user_id})
 
 
 def not_found() -> NotFound:
@@ -104,10 +103,10 @@ def _subject(user_id: int) -> str:
     return f"user:{user_id}"
 
 
-def _object(team_id: int) -> str:
+def _audit_target(team_id: int) -> str:
     return f"team:{team_id}"
 
 
-async def _hold(connection: Connection, org_id: int, team_id: int) -> None:
+async def _lock(connection: Connection, org_id: int, team_id: int) -> None:
     if not await teams.hold(connection, org_id, team_id):
         raise not_found()

@@ -100,7 +100,7 @@ class Users:
                 org_id=wanted.org_id,
                 taken=taken,
             )
-            await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, taken=taken)
+            await members.insert(connection, wanted.org_id, user_id, Role.VIEWER, if_exists=taken)
             details = {"login": wanted.login, "org": wanted.org_id}
             await audit.record(connection, actor, CREATE, f"user:{user_id}", org_id=None, details=details)
         return user_id, uid

@@ -1,4 +1,4 @@
-"""Memberships of persons in organizations. Service accounts have one too, but are never listed or changed here."""
+"""Memberships of users in organizations. Service accounts have memberships too, which are never listed or changed here."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _sql = load(__package__, "members.sql")
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A person in an organization."""
+    """A user in an organization."""
 
     org_id: int
     role: Role
@@ -41,7 +41,10 @@ class Membership:
 async def page(
     connection: Connection, org_id: int, *, containing: str = "", limit: int, offset: int = 0, only: Collection[int] | None = None
 ) -> Sequence[Member]:
-    """Return a page of the persons in an organization, by e-mail and login. ``only`` limits it to these user ids."""
+    """Return a page of the users in an organization, ordered by e-mail and login.
+
+    ``containing`` is a part of the login, e-mail or name. ``only`` limits the page to these user ids.
+    """
     ids = None if only is None else list(only)
     query = _sql.bind("page", org_id=org_id, containing=containing, only=ids, limit=limit, offset=offset)
     rows = await connection.fetch(*query)
@@ -63,47 +66,50 @@ async def page(
 
 
 async def count(connection: Connection, org_id: int, *, containing: str = "", only: Collection[int] | None = None) -> int:
-    """Return the number of persons that ``page`` finds without a limit."""
+    """Return the number of users that ``page`` finds without a limit."""
     ids = None if only is None else list(only)
     return int(await connection.fetchval(*_sql.bind("count", org_id=org_id, containing=containing, only=ids)))
 
 
 async def organizations(connection: Connection, user_id: int) -> Sequence[Membership]:
-    """Return the organizations of a user or service account, by name."""
+    """Return the organizations of a user or service account, ordered by name."""
     return [Membership(row["id"], row["name"], Role(row["role"])) for row in await connection.fetch(_sql.organizations, user_id)]
 
 
 async def lock_admins(connection: Connection) -> None:
-    """Lock the removal of admin roles until the transaction ends."""
+    """Take the lock that serializes removals of admin roles, until the transaction ends."""
     await connection.execute(_sql.lock_admins)
 
 
 async def role(connection: Connection, org_id: int, user_id: int) -> Role | None:
-    """Return the role of a person in an organization, or None if the person is not a member."""
+    """Return the role of a user in an organization, or None if the user is not a member."""
     found = await connection.fetchval(_sql.role, org_id, user_id)
     return None if found is None else Role(found)
 
 
 async def is_only_admin(connection: Connection, org_id: int, user_id: int) -> bool:
-    """Return whether a person is the only Admin of an organization. Call it under ``lock_admins``."""
+    """Return whether a user is the only Admin of an organization. Call it under ``lock_admins``."""
     return [row["user_id"] for row in await connection.fetch(_sql.admins, org_id)] == [user_id]
 
 
 async def only_admin_of(connection: Connection, user_id: int) -> str | None:
-    """Return the name of an organization whose only Admin is this person, or None. Call it under ``lock_admins``."""
+    """Return the name of an organization whose only Admin is this user, or None. Call it under ``lock_admins``."""
     name = await connection.fetchval(_sql.only_admin_of, user_id)
     return None if name is None else str(name)
 
 
-async def insert(connection: Connection, org_id: int, user_id: int, given: Role, *, taken: DashwrightError) -> None:
-    """Insert a membership. Raises ``taken`` if it exists. The organization must be held, and the user exist."""
-    with unique(otherwise={"org_user_pkey": taken}):
-        await connection.execute(_sql.insert, org_id, user_id, given.value)
+async def insert(connection: Connection, org_id: int, user_id: int, new_role: Role, *, if_exists: DashwrightError) -> None:
+    """Insert a membership. Raises ``if_exists`` if it exists already.
+
+    The caller must hold a lock on the organization, and the user must exist.
+    """
+    with unique(otherwise={"org_user_pkey": if_exists}):
+        await connection.execute(_sql.insert, org_id, user_id, new_role.value)
 
 
-async def set_role(connection: Connection, org_id: int, user_id: int, given: Role) -> None:
+async def set_role(connection: Connection, org_id: int, user_id: int, new_role: Role) -> None:
     """Change the role of a member."""
-    await connection.execute(_sql.set_role, org_id, user_id, given.value)
+    await connection.execute(_sql.set_role, org_id, user_id, new_role.value)
 
 
 async def delete(connection: Connection, org_id: int, user_id: int) -> None:

@@ -74,7 +74,7 @@ class StoredExports:
             if not await jobs.holds(connection, self._attempt.job, owner=self._attempt.owner):
                 raise LeaseLost
 
-    async def author(self, uid: str, login: str) -> GitIdentity:
+    async def git_identity(self, uid: str, login: str) -> GitIdentity:
         """Return the account that requested the export, as its commit names it."""
         kind, _, number = uid.partition(":")
         found = None

@@ -1,4 +1,4 @@
-"""The runner of export jobs: it finds out who asked for the export and runs it in the name of that account."""
+"""The runner of export jobs: it reads which account requested the export, and commits on behalf of that account."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -12,22 +12,22 @@ from dashwright.jobs_worker.ports import Checkouts, Exports, Spool
 from dashwright.jobs_worker.runners.repository import RepositoryJob
 
 
-class AuthoredExports(Exports, Protocol):
-    """The objects to export, and the accounts that ask for exports."""
+class ExportSource(Exports, Protocol):
+    """The objects to export, and the git identities of the accounts that request exports."""
 
-    async def author(self, uid: str, login: str) -> GitIdentity:
-        """Return the name and address of an account as a commit names them."""
+    async def git_identity(self, uid: str, login: str) -> GitIdentity:
+        """Return the name and e-mail address of an account, to put into commits."""
         ...
 
 
 class ExportRunner:
-    """Runs exports over adapters. ``open_exports`` and ``open_spool`` construct the adapters of one attempt."""
+    """Runner of exports with the given adapters. ``open_exports`` and ``open_spool`` construct the adapters of one attempt."""
 
     def __init__(
         self,
         *,
         checkouts: Checkouts,
-        open_exports: Callable[[RepositoryJob], AuthoredExports],
+        open_exports: Callable[[RepositoryJob], ExportSource],
         open_spool: Callable[[], AbstractContextManager[Spool]],
         bounds: Bounds,
     ) -> None:
@@ -36,11 +36,11 @@ class ExportRunner:
         self._open_spool = open_spool
         self._bounds = bounds
 
-    async def run(self, work: RepositoryJob) -> JobProgress:
-        """Export what the job asks for. Raises what ``export`` raises."""
-        exports = self._open_exports(work)
-        submitter = work.job.submitted_by
-        by = await exports.author(str(submitter.get("uid", "")), str(submitter.get("login", "")))
-        job = ExportJob(work.repository, work.spec.export or ExportJobOptions(), by)
+    async def run(self, repository_job: RepositoryJob) -> JobProgress:
+        """Run one export job and return its progress. Raises DashwrightError as ``export`` does."""
+        exports = self._open_exports(repository_job)
+        submitter = repository_job.job.submitted_by
+        author = await exports.git_identity(str(submitter.get("uid", "")), str(submitter.get("login", "")))
+        export_job = ExportJob(repository_job.repository, repository_job.spec.export or ExportJobOptions(), author)
         with self._open_spool() as spool:
-            return await export(job, exports, self._checkouts, work.execution, spool, self._bounds)
+            return await export(export_job, exports, self._checkouts, repository_job.execution, spool, self._bounds)

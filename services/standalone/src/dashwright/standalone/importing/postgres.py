@@ -21,7 +21,7 @@ class PostgresSource:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, url: str) -> AsyncIterator[Self]:
+    async def open(cls, url: str) -> AsyncIterator[Self]:
         """Connect to a database. Raises BadRequest, naming host and database, if it cannot be read."""
         try:
             connection = await asyncpg.connect(url, timeout=10)

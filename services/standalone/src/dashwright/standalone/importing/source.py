@@ -30,10 +30,10 @@ class Source(Protocol):
 async def open_source(database: str) -> AsyncIterator[Source]:
     """Open ``postgres://…`` or the path of an SQLite file. Raises BadRequest if it cannot be read."""
     if database.startswith(("postgres://", "postgresql://")):
-        async with PostgresSource.opened(database) as source:
+        async with PostgresSource.open(database) as source:
             yield source
     elif "://" in database:
         raise BadRequest("give the database as the path of an SQLite file or as postgres://user:password@host/name")
     else:
-        async with SqliteSource.opened(database) as source:
+        async with SqliteSource.open(database) as source:
             yield source

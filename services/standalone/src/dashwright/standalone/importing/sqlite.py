@@ -22,7 +22,7 @@ class SqliteSource:
 
     @classmethod
     @asynccontextmanager
-    async def opened(cls, path: str) -> AsyncIterator[Self]:
+    async def open(cls, path: str) -> AsyncIterator[Self]:
         """Open a file. Raises BadRequest if it is not a readable SQLite file."""
         if not await asyncio.to_thread(Path(path).is_file):
             raise BadRequest(f"file not found: {path}")

@@ -24,18 +24,18 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
     """Return the routes."""
 
     async def test(call: Call) -> Response:
-        options.is_dry_run(call)
+        options.is_dry_run(call)  # Raises BadRequest for an invalid value.
         namespace, name = call.parameters["namespace"], call.parameters["name"]
         try:
             spec = await _configuration(configurations, call, namespace, name)
         except Invalid as error:
             causes = [ErrorDetails(type=cause.reason, field=cause.field, detail=cause.message) for cause in error.causes]
             return _results(error.status, causes or [ErrorDetails(type="FieldValueInvalid", detail=error.message)])
-        answer = await worker.call(TrialRequest(namespace=namespace, name=name, spec=spec), deadline=deadline_after())
-        tested = TrialResponse.model_validate_json(answer)
-        if tested.message is None:
+        body = await worker.call(TrialRequest(namespace=namespace, name=name, spec=spec), deadline=deadline_after())
+        outcome = TrialResponse.model_validate_json(body)
+        if outcome.message is None:
             return _results(200, [])
-        return _results(400, [ErrorDetails(type="FieldValueInvalid", field=tested.field, detail=tested.message)])
+        return _results(400, [ErrorDetails(type="FieldValueInvalid", field=outcome.field, detail=outcome.message)])
 
     async def refs(call: Call) -> Response:
         return await ask_worker(RefsRequest(namespace=call.parameters["namespace"], name=call.parameters["name"]))
@@ -62,12 +62,12 @@ def routes(configurations: Configurations, worker: RepositoryClient, probe: Repo
 
 
 _REFS: Final = Operation(
-    "listRepositoryRefs", "the branches of the git host", REPOSITORY.group, responses={200: RefList}, errors=(404, 424)
+    "listRepositoryRefs", "the branches of the repository", REPOSITORY.group, responses={200: RefList}, errors=(404, 424)
 )
 
 
 def _history(identifier: str, summary: str) -> Operation:
-    query = {"ref": "a branch, or the full hash of a commit on the repository's own branch; by default that branch"}
+    query = {"ref": "a branch, or the full hash of a commit on the repository's branch; the default is the repository's branch"}
     return Operation(identifier, summary, REPOSITORY.group, responses={200: HistoryList}, query=query, errors=(404, 424))
 
 
@@ -77,19 +77,19 @@ _TEST: Final = Operation(
     REPOSITORY.group,
     Content(descriptions.object_model(REPOSITORY), (JSON, YAML), optional=True),
     {200: TestResults, 400: _FAILED, 422: _FAILED},
-    query={"dryRun": "All: accepted; a test never stores anything"},
+    query={"dryRun": "`All` is accepted and has no effect, because a test never stores anything"},
     parameters=descriptions.parameter_types(descriptions.DRY_RUN),
     errors=(404,),
-    description="Tests the stored configuration if the body is missing or {}, else the one in the body, without saving it. "
-    "Use the name new for a repository that is not stored.",
+    description="Tests the configuration in the body without saving it, or the stored one if the body is missing or `{}`. "
+    "Use the name `new` for a repository that is not stored.",
 )
 
 
 async def _configuration(configurations: Configurations, call: Call, namespace: str, name: str) -> RepositorySpec:
-    tree = await formats.read_body(call) if (await call.body()).strip() else {}
-    if tree == {}:
+    document = await formats.read_body(call) if (await call.body()).strip() else {}
+    if document == {}:
         return RepositorySpec.model_validate_json((await configurations.get(namespace, name)).spec)
-    return await configurations.of(tree, namespace, name, REPOSITORY.version)
+    return await configurations.of(document, namespace, name, REPOSITORY.version)
 
 
 def _results(code: int, errors: list[ErrorDetails]) -> Response:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from dashwright.expressions.engine.frame import Field, FieldType
 from dashwright.expressions.engine.values import Mask
 
-#: 1 January 2000, PostgreSQL's epoch, in microseconds.
-_EPOCH: Final = 946_684_800_000_000
+#: 1 January 2000, PostgreSQL's epoch, in microseconds since 1970.
+_POSTGRES_EPOCH: Final = 946_684_800_000_000
 
+#: A day in microseconds.
 _DAY: Final = 86_400_000_000
-#: Microseconds before and after 1970 that fit into 64 bits of nanoseconds.
-_REACH: Final = (1 << 63) // 1000 - 1
+#: The largest distance from 1970, in microseconds, whose nanoseconds fit into an int64.
+_MAX_MICROSECONDS: Final = (1 << 63) // 1000 - 1
 
 _TYPES: Final = {
     "int2": FieldType.INT16,
@@ -35,22 +36,22 @@ _TYPES: Final = {
     "json": FieldType.JSON,
     "jsonb": FieldType.JSON,
 }
-#: Types that arrive as text, or nearly, without a cast.
+#: Types whose values asyncpg returns as str or bytes without a cast.
 _TEXTS: Final = frozenset({"text", "varchar", "bpchar", "name", "xml", "bytea", "void", "unknown"})
 
 _BUILT_IN: Final = "pg_catalog"
 
-#: Most distinct texts of a column that are remembered.
-_SHARED: Final = 10_000
+#: The maximum number of distinct strings that are interned per column.
+_MAX_INTERNED: Final = 10_000
 
 #: One column of a batch, None for null.
-Values = tuple[Any, ...]
+BatchColumn = tuple[Any, ...]
 
 Arrays = tuple[NDArray[Any], Mask]
 
 
-async def read_natively(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
-    """Register codecs that return times as their raw bytes, and decimal numbers as floats, without a round trip."""
+async def register_codecs(connection: "asyncpg.Connection[asyncpg.Record]") -> None:
+    """Register codecs that decode times as raw bytes, and decimal numbers as floats, without a round trip."""
     for name in ("timestamp", "timestamptz", "date"):
         await connection.set_type_codec(name, schema=_BUILT_IN, encoder=bytes, decoder=bytes, format="binary")
     # The text of a float4 has the digits that the user wrote: 0.1, not 0.10000000149.
@@ -60,26 +61,26 @@ async def read_natively(connection: "asyncpg.Connection[asyncpg.Record]") -> Non
 
 def is_native(attribute: asyncpg.Attribute) -> bool:
     """Return whether the values need no cast to text by the server."""
-    kind = attribute.type
-    return kind.schema == _BUILT_IN and kind.kind == "scalar" and (kind.name in _TYPES or kind.name in _TEXTS)
+    pg_type = attribute.type
+    return pg_type.schema == _BUILT_IN and pg_type.kind == "scalar" and (pg_type.name in _TYPES or pg_type.name in _TEXTS)
 
 
 class ColumnBuilder:
-    """One column while its rows arrive."""
+    """Builder of one column from batches of rows."""
 
-    def __init__(self, name: str, kind: str) -> None:
+    def __init__(self, name: str, pg_type: str) -> None:
         self.name = name
-        self.type = _TYPES.get(kind, FieldType.STRING)
-        self.lost = 0  #: Times outside the range of nanoseconds, such as ``infinity``, which became null.
-        self._read = _READERS.get(kind, _texts)
+        self.type = _TYPES.get(pg_type, FieldType.STRING)
+        self.out_of_range = 0  #: Times outside the range of nanoseconds, such as ``infinity``, which became null.
+        self._read = _READERS.get(pg_type, _texts)
         self._parts: list[Arrays] = []
-        self._known: dict[Any, Any] = {}
+        self._interned: dict[Any, Any] = {}
 
-    def add(self, values: Values) -> None:
+    def add(self, values: BatchColumn) -> None:
         """Add the values of a batch."""
-        if self.type is FieldType.STRING and len(self._known) < _SHARED:
+        if self.type is FieldType.STRING and len(self._interned) < _MAX_INTERNED:
             # Labels repeat: equal texts become one object.
-            values = tuple(map(self._known.setdefault, values, values))
+            values = tuple(map(self._interned.setdefault, values, values))
         self._parts.append(self._read(values))
 
     def field(self) -> Field:
@@ -87,24 +88,24 @@ class ColumnBuilder:
         values = np.concatenate([part for part, _ in self._parts]) if self._parts else np.empty(0, self.type.dtype)
         nulls = np.concatenate([mask for _, mask in self._parts]) if self._parts else np.empty(0, np.bool_)
         self._parts.clear()
-        self._known.clear()
+        self._interned.clear()
         if self.type is FieldType.TIME:
-            values, beyond = _instants(values)
-            self.lost = int(np.count_nonzero(beyond & ~nulls))
-            nulls |= beyond
+            values, is_out_of_range = _instants(values)
+            self.out_of_range = int(np.count_nonzero(is_out_of_range & ~nulls))
+            nulls |= is_out_of_range
         return Field(self.name, self.type, values, nulls if nulls.any() else None, nullable=True)
 
 
-def _nulls(values: Values) -> Mask:
+def _nulls(values: BatchColumn) -> Mask:
     if None in values:
         return np.fromiter((value is None for value in values), np.bool_, len(values))
     return np.zeros(len(values), np.bool_)
 
 
-def _numbers(dtype: Any) -> Callable[[Values], Arrays]:
+def _numbers(dtype: Any) -> Callable[[BatchColumn], Arrays]:
     empty = np.nan if dtype is np.float64 else 0
 
-    def read(values: Values) -> Arrays:
+    def read(values: BatchColumn) -> Arrays:
         nulls = _nulls(values)
         if nulls.any():
             values = tuple([empty if value is None else value for value in values])
@@ -113,34 +114,34 @@ def _numbers(dtype: Any) -> Callable[[Values], Arrays]:
     return read
 
 
-def _times(dtype: str, scale: int) -> Callable[[Values], Arrays]:
-    """Return a reader of times as microseconds from 2000; null and infinities become the least number."""
-    ends = np.iinfo(dtype)
-    least = np.array(ends.min, dtype).tobytes()
+def _times(dtype: str, scale: int) -> Callable[[BatchColumn], Arrays]:
+    """Return a reader of times as microseconds since 2000; null and infinities become the minimum of int64."""
+    limits = np.iinfo(dtype)
+    minimum = np.array(limits.min, dtype).tobytes()
 
-    def read(values: Values) -> Arrays:
+    def read(values: BatchColumn) -> Arrays:
         nulls = _nulls(values)
         if nulls.any():
-            values = tuple([least if value is None else value for value in values])
+            values = tuple([minimum if value is None else value for value in values])
         counted = np.frombuffer(b"".join(values), dtype).astype(np.int64)
-        endless = (counted == ends.min) | (counted == ends.max)
-        return np.where(endless, np.iinfo(np.int64).min, counted * scale), nulls
+        is_infinite = (counted == limits.min) | (counted == limits.max)
+        return np.where(is_infinite, np.iinfo(np.int64).min, counted * scale), nulls
 
     return read
 
 
-def _texts(values: Values) -> Arrays:
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made, _nulls(values)
+def _texts(values: BatchColumn) -> Arrays:
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array, _nulls(values)
 
 
-def _bytes(values: Values) -> Arrays:
+def _bytes(values: BatchColumn) -> Arrays:
     return _texts(tuple([None if value is None else _as_text(value) for value in values]))
 
 
-def _documents(values: Values) -> Arrays:
-    return _texts(tuple([None if value is None else _as_tree(value) for value in values]))
+def _json(values: BatchColumn) -> Arrays:
+    return _texts(tuple([None if value is None else _parse_json(value) for value in values]))
 
 
 def _as_text(value: bytes) -> str:
@@ -150,21 +151,21 @@ def _as_text(value: bytes) -> str:
         return f"\\x{value.hex()}"
 
 
-def _as_tree(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
-        return text  # half of a surrogate pair, which type json can hold but a response cannot
+        return text  # A lone surrogate, which the type json may contain but a response may not.
 
 
 def _instants(counted: NDArray[np.int64]) -> tuple[NDArray[np.int64], Mask]:
-    """Return nanoseconds from 1970, and a mask of those beyond their range."""
-    beyond = (counted < -_REACH - _EPOCH) | (counted > _REACH - _EPOCH)
-    counted = np.where(beyond, -_EPOCH, counted)
-    return (counted + _EPOCH) * 1000, beyond
+    """Convert microseconds since 2000 to nanoseconds since 1970; the mask marks times out of range."""
+    is_out_of_range = (counted < -_MAX_MICROSECONDS - _POSTGRES_EPOCH) | (counted > _MAX_MICROSECONDS - _POSTGRES_EPOCH)
+    counted = np.where(is_out_of_range, -_POSTGRES_EPOCH, counted)
+    return (counted + _POSTGRES_EPOCH) * 1000, is_out_of_range
 
 
-_READERS: Final[dict[str, Callable[[Values], Arrays]]] = {
+_READERS: Final[dict[str, Callable[[BatchColumn], Arrays]]] = {
     "int2": _numbers(np.int16),
     "int4": _numbers(np.int32),
     "int8": _numbers(np.int64),
@@ -175,7 +176,7 @@ _READERS: Final[dict[str, Callable[[Values], Arrays]]] = {
     "timestamp": _times(">i8", 1),
     "timestamptz": _times(">i8", 1),
     "date": _times(">i4", _DAY),
-    "json": _documents,
-    "jsonb": _documents,
+    "json": _json,
+    "jsonb": _json,
     "bytea": _bytes,
 }

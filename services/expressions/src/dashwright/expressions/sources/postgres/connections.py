@@ -17,7 +17,7 @@ import asyncpg.pool
 from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.expressions.sources.postgres.address import Address, address_of
-from dashwright.expressions.sources.postgres.columns import read_natively
+from dashwright.expressions.sources.postgres.columns import register_codecs
 from dashwright.expressions.sources.postgres.errors import CONNECTING, CONNECTION_ERRORS, refused
 from dashwright.expressions.sources.postgres.guard import check_role
 from dashwright.expressions.sources.postgres.meter import Meter, MeteredConnection, metered
@@ -182,7 +182,7 @@ class Connections:
             connection.meter.start(_IDLE_BYTES)
             try:
                 await check_role(connection)
-                await read_natively(connection)
+                await register_codecs(connection)
             except BaseException:
                 connection.terminate()
                 raise

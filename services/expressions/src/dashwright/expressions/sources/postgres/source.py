@@ -186,10 +186,10 @@ def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
 
 def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
     fields: list[Field] = [column.field() for column in columns]
-    lost = [
-        f"{column.lost} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
+    out_of_range = [
+        f"{column.out_of_range} timestamps in column {column.name} are outside the years 1677 to 2262 and became null"
         for column in columns
-        if column.lost
+        if column.out_of_range
     ]
     meta: dict[str, Any] = {"executedQueryString": prepared.sql}
     if fields and not len(fields[0]):
@@ -201,7 +201,7 @@ def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: L
             fields, notices = _filled(fields, *prepared.filled, limits, notices)
     else:
         fields = [_table_time(item) for item in fields]
-    if texts := [*notices, *lost]:
+    if texts := [*notices, *out_of_range]:
         meta["notices"] = [{"severity": "warning", "text": text} for text in texts]
     return Frame(fields, meta=meta)
 
