@@ -30,7 +30,7 @@ def job_name(repository: str, action: str, suffix: str) -> str:
 def folder_name(repository: str, directory: str, *, incarnation: str = "") -> str:
     """Return the name of the folder for a directory; unique across repositories.
 
-    ``incarnation`` distinguishes a directory that is created again after its folder was moved elsewhere with its name.
+    ``incarnation`` distinguishes a recreated directory from an earlier one whose folder was moved and kept its name.
     """
     path = clean(directory)
     title = sanitise(path.rpartition("/")[2])

@@ -18,7 +18,7 @@ class Wake(IntFlag):
     CHANGES = 1  #: There may be changes for it.
     BOOKMARK = 2  #: A bookmark with its position is due.
     TIME = 4  #: Its time is over.
-    RELIST = 8  #: It must list again: its caller's rights have changed, or the database was restored to an older state.
+    RELIST = 8  #: The client must list again: the caller's rights have changed, or the database was restored to an older state.
 
 
 class ChangeSource(Protocol):

@@ -39,10 +39,10 @@ class Rescuer:
         self._stale_after = stale_after
 
     async def rescue(self) -> None:
-        """Run one pass. A job that cannot be rescued does not delay the others."""
+        """Recover jobs whose lease has expired, and wake pending ones. A job that cannot be recovered does not delay the others."""
         async with self._database.connection() as connection:
-            lapsed = await jobs.lapsed(connection, limit=_BATCH)
-        for job in lapsed:
+            expired = await jobs.lapsed(connection, limit=_BATCH)
+        for job in expired:
             try:
                 await self._rescue_one(job)
             except DashwrightError as error:

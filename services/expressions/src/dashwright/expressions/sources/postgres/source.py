@@ -50,7 +50,7 @@ class _PreparedQuery:
 
     sql: str
     as_series: bool
-    filled: tuple[Fill, TimeRange] | None  #: The fill, and the range that it covers.
+    fill: tuple[Fill, TimeRange] | None  #: How gaps are filled, and the range to fill; None for no filling.
 
 
 class Postgres(Source):
@@ -100,8 +100,8 @@ class Postgres(Source):
         has_timescaledb = self._record.json_data.get("timescaledb") is True
         expanded = expand(raw, MacroContext(time_range, interval, has_timescaledb))
         check_statement(expanded.sql)
-        filled = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
-        return _PreparedQuery(expanded.sql, form == _FORMATS[0], filled)
+        fill = (expanded.fill, time_range) if expanded.fill and form == _FORMATS[0] else None
+        return _PreparedQuery(expanded.sql, form == _FORMATS[0], fill)
 
     async def _rows(self, sql: str, limits: Limits, seconds: float) -> tuple[list[ColumnBuilder], list[str]]:
         async with self._connections.lend(self._record, limits.source_bytes, seconds) as (connection, meter):
@@ -161,9 +161,9 @@ class _Statement:
         size = max(1, _BATCH // len(columns))
         more = True
         while more:
-            wanted = min(size, limits.source_rows + 1 - rows)
-            batch = await cursor.fetch(wanted)
-            more = len(batch) == wanted
+            count = min(size, limits.source_rows + 1 - rows)
+            batch = await cursor.fetch(count)
+            more = len(batch) == count
             rows += len(batch)
             kept = batch[: len(batch) - max(0, rows - limits.source_rows)]
             if kept:
@@ -180,8 +180,8 @@ class _Statement:
 def _with_casts(sql: str, attributes: Sequence[asyncpg.Attribute]) -> str:
     """Return the statement wrapped in one that casts columns without a native type to text."""
     names = [f"c{number}" for number in range(len(attributes))]
-    wanted = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
-    return f"select {', '.join(wanted)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
+    values = [name if is_native(item) else f"{name}::text" for name, item in zip(names, attributes, strict=True)]
+    return f"select {', '.join(values)} from (\n{without_trailing_comments(sql)}\n) as answer({', '.join(names)})"  # noqa: S608 (the names are generated)
 
 
 def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: Limits, notices: list[str]) -> Frame:
@@ -195,10 +195,10 @@ def _frame(columns: Sequence[ColumnBuilder], prepared: _PreparedQuery, limits: L
     if fields and not len(fields[0]):
         return Frame(fields, meta=meta)
     if prepared.as_series:
-        fields, labelled = series.as_series(fields, prepared.filled[0] if prepared.filled else None, limits)
+        fields, labelled = series.as_series(fields, prepared.fill[0] if prepared.fill else None, limits)
         meta |= series.WIDE if labelled else {}
-        if prepared.filled:
-            fields, notices = _filled(fields, *prepared.filled, limits, notices)
+        if prepared.fill:
+            fields, notices = _filled(fields, *prepared.fill, limits, notices)
     else:
         fields = [_table_time(item) for item in fields]
     if texts := [*notices, *out_of_range]:

@@ -139,12 +139,8 @@ def extract(unit: str, value: exp.Expr) -> exp.Expr:
     units = COMPOUND.get(unit, (unit,))
     of_dates = set(units) & set(_DATE_PARTS)
     if not of_dates and not set(units) <= set(_CLOCK_PARTS):
-        raise InvalidStatement(f"'{unit}' is not a part of a time that EXTRACT takes")
-    wanted = SqlType.TIME if of_dates else SqlType.CLOCK
-    if len(units) == 1:
-        name = f"mysql_part_{unit.lower()}"
-        return call(name, coerced(value, wanted), kind=_I)
-    return call(f"mysql_part_{unit.lower()}", coerced(value, wanted), kind=_I)
+        raise InvalidStatement(f"'{unit}' is not a unit that EXTRACT supports")
+    return call(f"mysql_part_{unit.lower()}", coerced(value, SqlType.TIME if of_dates else SqlType.CLOCK), kind=_I)
 
 
 def _part_macros() -> list[str]:
