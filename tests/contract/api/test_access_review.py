@@ -73,8 +73,8 @@ async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> 
     ("attributes", "reason"),
     [
         ({"group": "apps", "resource": "deployments", "verb": "get"}, 'no resource "deployments" in the group "apps"'),
-        ({**DASHBOARDS, "verb": "approve"}, 'no "approve"'),
-        ({**DASHBOARDS, "verb": "get", "subresource": "log"}, 'no "get" of "log"'),
+        ({**DASHBOARDS, "verb": "approve"}, 'do not support "approve"'),
+        ({**DASHBOARDS, "verb": "get", "subresource": "log"}, 'do not support "get" of "log"'),
         ({**DASHBOARDS, "verb": "get", "namespace": "kube-system"}, 'no namespace "kube-system"'),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whoever reads or watches during syncs sees the state before or the state after, and never one between them."""
+"""Readers and watches during a sync see the state before or after it, never a state in between."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,24 +10,35 @@ from tests.contract.api.watching import watching
 
 MANY = 500
 REVISIONS = 3
+READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
 
 
-class Watched:
-    """What readers share: when to end, and how often they have seen a whole state of each revision."""
+class Observations:
+    """The revisions that each reader has seen, and whether the readers should end."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
         self.is_over = False
-        self.seen: dict[str, set[str]] = {}
+        self.seen: dict[str, set[str]] = {reader: set() for reader in READERS}
+        self._changed = asyncio.Event()
 
-    def check(self, who: str, objects: Iterable[Any]) -> None:
+    def check(self, reader: str, objects: Iterable[Any]) -> None:
+        """Record the revision of objects. Fails if they belong to several revisions."""
         titles = {item["spec"]["title"]: item["metadata"]["name"] for item in objects}
-        assert len(titles) <= 1, f"{who} was shown {titles}"
-        self.seen.setdefault(who, set()).update(titles)
+        assert len(titles) <= 1, f"{reader} returned {titles}"
+        self.seen[reader].update(titles)
+        self._changed.set()
+
+    async def all_saw(self, number: int) -> None:
+        """Wait until every reader has seen a revision."""
+        async with asyncio.timeout(60):
+            while not all(str(number) in titles for titles in self.seen.values()):
+                self._changed.clear()
+                await self._changed.wait()
 
 
 def revision(number: int) -> dict[str, str | bytes | None]:
-    """Every dashboard says which revision it is of; a tenth of them comes with it, and goes with the next one."""
+    """Return the files of a revision. Each title is its number; a tenth of the dashboards exists in this revision only."""
     files: dict[str, str | bytes | None] = {f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(MANY)}
     for index in range(MANY // 10):
         files[f"r{number}/{index}.json"] = dashboard(f"r{number}-{index}", f"{number}")
@@ -36,42 +47,43 @@ def revision(number: int) -> dict[str, str | bytes | None]:
     return files
 
 
-async def list_whole(watched: Watched) -> None:
-    while not watched.is_over:
-        status, found = await watched.api("GET", DASHBOARDS)
+async def list_whole(observed: Observations) -> None:
+    """List all objects in one response, repeatedly."""
+    while not observed.is_over:
+        status, found = await observed.api("GET", DASHBOARDS)
         assert status == 200
         assert len(found["items"]) == MANY + MANY // 10
-        watched.check("a list", found["items"])
+        observed.check("a list", found["items"])
 
 
-async def list_in_pages(watched: Watched) -> None:
-    """All pages are of the version of the first."""
-    while not watched.is_over:
+async def list_in_pages(observed: Observations) -> None:
+    """List the objects in pages, repeatedly. All pages have the version of the first one."""
+    while not observed.is_over:
         items, token = [], ""
         while True:
-            status, page = await watched.api("GET", f"{DASHBOARDS}?limit=97&continue={token}")
+            status, page = await observed.api("GET", f"{DASHBOARDS}?limit=97&continue={token}")
             assert status == 200, page
             items += page["items"]
             if not (token := page["metadata"].get("continue", "")):
                 break
         assert len(items) == MANY + MANY // 10
-        watched.check("a list in pages", items)
+        observed.check("a list in pages", items)
 
 
-async def follow(watched: Watched) -> None:
-    """Lists once, then goes on from bookmark to bookmark; between two of them it may be told one change after the other."""
-    _, found = await watched.api("GET", DASHBOARDS)
+async def follow(observed: Observations) -> None:
+    """List once, then watch from bookmark to bookmark. Between two bookmarks, changes may arrive one by one."""
+    _, found = await observed.api("GET", DASHBOARDS)
     objects = {item["metadata"]["name"]: item for item in found["items"]}
     version = found["metadata"]["resourceVersion"]
     last: Any = None
     while last is None or int(version) < int(last["metadata"]["resourceVersion"]):
-        if watched.is_over and last is None:
-            _, last = await watched.api("GET", DASHBOARDS)
-        async with watching(watched.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
+        if observed.is_over and last is None:
+            _, last = await observed.api("GET", DASHBOARDS)
+        async with watching(observed.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
             while (event := await watch.event()) is not None:
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] == "BOOKMARK":
-                    watched.check("a watch at a bookmark", objects.values())
+                    observed.check("a watch at a bookmark", objects.values())
                 elif event["type"] == "DELETED":
                     del objects[event["object"]["metadata"]["name"]]
                 else:
@@ -81,33 +93,33 @@ async def follow(watched: Watched) -> None:
     assert [name for name in stored if objects[name] != stored[name]] == []
 
 
-async def begin_with_what_is_there(watched: Watched) -> None:
-    """The initial events of a watch are a state, too."""
+async def watch_with_initial_events(observed: Observations) -> None:
+    """Start watches with initial events, repeatedly. These events are one state too."""
     query: dict[str, Any] = {
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",
         "allowWatchBookmarks": "true",
         "timeoutSeconds": "1",
     }
-    while not watched.is_over:
+    while not observed.is_over:
         objects = []
-        async with watching(watched.api, **query) as watch:
+        async with watching(observed.api, **query) as watch:
             while (event := await watch.event())["type"] != "BOOKMARK":
                 objects.append(event["object"])
-        watched.check("a watch that begins", objects)
+        observed.check("a new watch", objects)
 
 
 async def test_nobody_sees_half_a_sync(trial: Trial) -> None:
-    """Lists, lists in pages, watches from bookmark to bookmark and watches that begin anew, while hundreds of objects are synced."""
+    """Lists, pages, watches at bookmarks and new watches each show one revision while hundreds of objects are synced."""
     trial.work.commit(revision(0))
     await trial.make()
-    watched = Watched(trial.api)
+    observed = Observations(trial.api)
     async with asyncio.TaskGroup() as group:
-        for reader in (list_whole, list_in_pages, follow, begin_with_what_is_there):
-            group.create_task(reader(watched))
+        for reader in (list_whole, list_in_pages, follow, watch_with_initial_events):
+            group.create_task(reader(observed))
+        await observed.all_saw(0)
         for number in range(1, REVISIONS):
             trial.work.commit(revision(number))
             assert well(await trial.later())
-        watched.is_over = True
-    assert len(watched.seen) == 4
-    assert all(len(titles) > 1 for titles in watched.seen.values()), watched.seen
+            await observed.all_saw(number)
+        observed.is_over = True
