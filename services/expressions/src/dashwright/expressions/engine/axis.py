@@ -28,7 +28,7 @@ class Grid:
 
 
 class Axis:
-    """Instants in nanoseconds since the Unix epoch, in their original order; repeats and disorder are allowed."""
+    """Instants in nanoseconds since the Unix epoch, in their original order; duplicates and any order are allowed."""
 
     def __init__(self, times: Times) -> None:
         self.times = times
@@ -69,7 +69,7 @@ class Alignment:
 def align(left: Axis, right: Axis) -> Alignment:
     """Return the inner join of two axes on the exact instant, in the order of ``left``.
 
-    If a time repeats on the right, its last point counts; each repeat on the left gives a point of its own.
+    Of duplicate times on the right, the last is used; each duplicate on the left yields its own point.
     """
     if left.grid is not None and right.grid is not None:
         return _align_grids(left, left.grid, right, right.grid)

@@ -1,4 +1,4 @@
-"""Evaluation of a request's expressions. An error belongs to its refId and to those that need it; all others run."""
+"""Evaluation of a request's expressions. If one fails, the expressions that depend on it fail too; all others still run."""
 
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ class Trace:
 
 
 def bounded_plan(nodes: Sequence[Node], limits: Limits) -> Plan:
-    """Return the plan, with a fault for each node at the end of too long a chain."""
+    """Return the plan, with an error for each node whose chain of dependencies is too long."""
     planned = plan(nodes)
     return Plan(planned.order, {**too_deep(nodes, planned.order, limits), **planned.faults})
 
@@ -39,10 +39,10 @@ def evaluate(
     kept: Collection[str] | None = None,
     tables: Mapping[str, Table] | None = None,
 ) -> Results:
-    """Return every error, and the outcome of every expression in ``kept`` (None: of all), by refId in request order.
+    """Return the results by refId, in request order: all errors, and the outcomes of the refIds in ``kept`` (all if None).
 
-    ``given`` holds the values of ordinary queries that expressions read, ``tables`` the frames of those that
-    expressions select from. ``trace`` is filled.
+    ``given`` holds the values of data source queries that expressions read; ``tables`` holds the frames of queries that SQL
+    expressions select from. ``trace`` receives the order and the durations of the expressions.
     """
     planned = bounded_plan(nodes, limits)
     trace = trace or Trace()
@@ -111,7 +111,10 @@ def _selected(node: Node, expression: TableExpression, live: HeldResults, limits
 
 
 def _not_run(ref_id: str, name: str, cause: DashwrightError) -> DashwrightError:
-    """Return an error of the cause's own class, so that the status still separates errors of the caller from internal ones."""
+    """Return an error of the cause's own class, so that the status still separates errors of the caller from internal ones.
+
+    The text is Grafana's: it calls the failed dependency the dependent expression.
+    """
     return type(cause)(
         f"did not execute expression [{ref_id}] due to a failure of the dependent expression or query [{name}]; see the error of {name}",
         message_id="sse.dependencyError",
@@ -127,6 +130,6 @@ def _not_selected(ref_id: str, name: str, cause: DashwrightError) -> DashwrightE
 
 
 def _out_of_memory(ref_id: str, error: MemoryError) -> DashwrightError:
-    refusal = TooLarge(f"expression [{ref_id}] needs more memory than there is; reduce its inputs or their time range")
+    refusal = TooLarge(f"expression [{ref_id}] needs more memory than is available; reduce its inputs or their time range")
     refusal.__cause__ = error
     return refusal

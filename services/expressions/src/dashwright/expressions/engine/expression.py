@@ -1,4 +1,4 @@
-"""The interface between the graph and each type of expression: the inputs it reads and a pure function of them."""
+"""The interface of an expression type: the refIds that it reads, and a pure function from their values to an outcome."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from dashwright.expressions.engine.values import Values
 
 @dataclass(frozen=True, slots=True)
 class DroppedItems:
-    """Items of an operand that found no partner in a union."""
+    """Items of one operand that matched no item of the other."""
 
     operation: str  #: The binary operation, as text.
     operand: str  #: One side of it, as text.
@@ -23,7 +23,7 @@ class DroppedItems:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A value that made a classic condition hold."""
+    """A value that matched a classic condition."""
 
     value: float | None  #: None for null.
     metric: str  #: The name of the value's field.
@@ -50,11 +50,11 @@ class Expression(Protocol):
         """The refIds it reads, each once, in the order they are named."""
 
     def evaluate(self, inputs: Mapping[str, Values], limits: Limits) -> Outcome:
-        """Return the outcome. Raises an error of the tree if the inputs do not fit."""
+        """Return the outcome. Raises a DashwrightError if the inputs are not compatible."""
 
 
 class TableExpression(ABC):
-    """An expression that selects from tables: the frames of ordinary queries and the results of other expressions."""
+    """An expression that selects from tables: the frames of data source queries and the results of other expressions."""
 
     stands_alone: ClassVar[bool] = False
 
@@ -65,7 +65,7 @@ class TableExpression(ABC):
 
     @abstractmethod
     def select(self, inputs: Mapping[str, Values | Table], limits: Limits) -> Outcome:
-        """Return the outcome. Raises an error of the tree.
+        """Return the outcome. Raises a DashwrightError if the statement fails.
 
         It may take until the deadline, so it must not run on the event loop.
         """
@@ -74,7 +74,7 @@ class TableExpression(ABC):
 def ref_id_of(reference: str, missing: str = "no variable specified to reference") -> str:
     """Return the refId that ``reference`` names: ``A``, ``$A`` or ``${my query}``.
 
-    Raises BadRequest, starting with ``missing``, if it names none.
+    Raises BadRequest with a message that starts with ``missing``, if it names no refId.
     """
     ref_id = reference.removeprefix("$")
     if ref_id != reference and ref_id.startswith("{") and ref_id.endswith("}"):

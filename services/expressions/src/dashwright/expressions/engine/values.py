@@ -20,7 +20,7 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cells:
-    """Nullable float64 values of any number of dimensions, never changed once made.
+    """An immutable nullable float64 array of any number of dimensions.
 
     NaN is a value. The slot of a null holds NaN too, so arithmetic that propagates NaN propagates nulls, and only the
     mask distinguishes them.
@@ -31,10 +31,11 @@ class Cells:
 
     @staticmethod
     def of(values: Floats, nulls: Mask | None) -> "Cells":
-        """Return the cells; slots of nulls are set to NaN in place, and an empty mask is dropped."""
+        """Return the cells. Writes NaN into the null slots of ``values``, and drops a mask that marks nothing."""
         if nulls is None or not nulls.any():
             return Cells(values)
-        # Minus the mask has all bits set or none, and all bits set are a NaN: an OR needs no branch per point.
+        # Negating the mask as int8 gives -1 (all bits set) or 0, and a float64 with all bits set is NaN: one OR writes the
+        # NaNs without a branch per point.
         bits = values.view(np.int64)
         np.bitwise_or(bits, -nulls.view(np.int8), out=bits)
         return Cells(values, nulls)
@@ -44,7 +45,7 @@ class Cells:
         return Cells(self.values[index], None if self.nulls is None else self.nulls[index])
 
     def is_null(self) -> Mask:
-        """Return the mask; an empty one if there are no nulls."""
+        """Return the null mask, all False if there are no nulls."""
         return np.zeros(self.values.shape, np.bool_) if self.nulls is None else self.nulls
 
 
@@ -53,7 +54,7 @@ CellFunction = Callable[[Cells], Cells]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Series that share an axis: one row a series, one column an instant."""
+    """Series that share an axis: one row per series, one column per instant."""
 
     axis: Axis
     cells: Cells
@@ -107,7 +108,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """An ordered set of labelled numbers, one cell an item."""
+    """An ordered set of labelled numbers, one cell per item."""
 
     kind: ClassVar[str] = "numberSet"
 
@@ -129,7 +130,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scalar:
-    """One number without labels, from a literal or a function: a cell of no dimension."""
+    """One number without labels, from a literal or a function: a zero-dimensional cell."""
 
     kind: ClassVar[str] = "scalar"
 

@@ -149,7 +149,7 @@ def _ended(ref_id: str, error: ChildEnded) -> Unavailable:
     _log.warning("sql_child_ended", ref_id=ref_id, reason=str(error))
     return Unavailable(
         f"the process that ran sql expression [{ref_id}] is gone: {error}; try again, and select from less if that does not help: "
-        "it may have needed more memory than there is",
+        "it may have needed more memory than is available",
         message_id="sse.sql.process_ended",
     )
 

@@ -1,4 +1,7 @@
-"""Common parts of charts drawn by Vega-Lite. Text of users is in ``values`` or in a list of names, nowhere else."""
+"""Common parts of charts drawn by Vega-Lite.
+
+User text appears only in ``values`` and in lists of names, so that it is never interpreted as a Vega expression.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
