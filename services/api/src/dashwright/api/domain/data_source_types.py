@@ -14,34 +14,34 @@ _BY_NAME: Final = {name: kind for kind in SERVED for name in kind.names}
 
 
 def type_of(given: str) -> DataSourceType:
-    """Return the type with this name or alias. An unknown type has only its name."""
+    """Return the type with this id or alias. For an unknown type, return one with this name as its id and the default logo."""
     return _BY_NAME.get(given) or DataSourceType(given, given, OTHER_LOGO)
 
 
 def checked_url(kind: DataSourceType, url: str) -> str:
-    """Return the address without surrounding blanks, which may be empty. Raises BadRequest if queries could not use it."""
+    """Return the URL without surrounding whitespace; it may be empty. Raises BadRequest if queries could not use it."""
     trimmed = url.strip()
     if kind.is_place and set(trimmed) & NO_PLACE:
         # The value is not quoted, because a whole URL may contain a password.
         raise BadRequest(
-            f"url of {kind.name} is host:port, such as db.example.com:5432; give user, database and secureJsonData.password separately"
+            f"url of {kind.name} must be host:port, such as db.example.com:5432; give user, database and secureJsonData.password separately"
         )
     if not trimmed or not kind.is_http:
         return trimmed
     shown = trimmed[:200]
     if any(character <= " " or character == "\x7f" for character in trimmed):
-        raise BadRequest(f"url {shown!r} contains a blank or a control character; encode it with a percent sign")
+        raise BadRequest(f"url {shown!r} contains whitespace or a control character; percent-encode it")
     if "://" not in trimmed:
         raise BadRequest(f"url {shown!r} has no scheme; write http:// or https:// before it")
     try:
         parts = urlsplit(trimmed)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise BadRequest(f"url is not an address: {error}; write it like http://host:9090") from error
+        raise BadRequest(f"url is invalid: {error}; write it like http://host:9090") from error
     if parts.username is not None or parts.password is not None:
-        raise BadRequest("url must not hold a user or password: use basicAuth, basicAuthUser and secureJsonData.basicAuthPassword")
+        raise BadRequest("url must not contain a user or password: use basicAuth, basicAuthUser and secureJsonData.basicAuthPassword")
     if parts.scheme not in ("http", "https"):
-        raise BadRequest(f"url {shown!r} begins with {parts.scheme}://; {kind.name} is reached by http:// or https://")
+        raise BadRequest(f"url {shown!r} begins with {parts.scheme}://; {kind.name} is accessed over http:// or https://")
     if not host:
         raise BadRequest(f"url {shown!r} names no host; write it like http://host:9090")
     return trimmed
