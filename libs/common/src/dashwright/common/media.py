@@ -1,4 +1,4 @@
-"""Media types: what an ``Accept`` header accepts, and whether a client gets frames as Arrow."""
+"""Media types: parsing of ``Accept`` headers, and the choice between Arrow and JSON."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
@@ -11,7 +11,7 @@ YAML: Final = "application/yaml"
 
 
 class MediaRange(NamedTuple):
-    """Media range that a client accepts. Names are in lower case."""
+    """A media range that a client accepts, in lower case."""
 
     name: str
     parameters: Mapping[str, str]
@@ -19,7 +19,7 @@ class MediaRange(NamedTuple):
 
 
 def ranges(accept: str) -> Iterator[MediaRange]:
-    """Yield the media ranges of an ``Accept`` header in their order."""
+    """Yield the media ranges of an ``Accept`` header in the order in which it lists them."""
     for part in accept.split(","):
         name, *pieces = (piece.strip() for piece in part.split(";"))
         parameters = {key.strip().lower(): value.strip().strip('"') for key, _, value in (piece.partition("=") for piece in pieces)}

@@ -8,7 +8,7 @@ from dashwright.common.job_actions.job_action import JobAction
 from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType
 
 PULL_REQUESTS_AT_ONCE: Final = 4
-"""``pr`` jobs of one repository that run concurrently, next to its one ``sync`` or ``export``."""
+"""``pr`` jobs of one repository that run concurrently, in addition to its single ``sync`` or ``export`` job."""
 
 
 def _target(spec: JobSpec) -> str:
@@ -16,7 +16,10 @@ def _target(spec: JobSpec) -> str:
 
 
 def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
-    """Yield the reasons why no pull request can be found; 0 and empty strings count as missing, as Go programs write them."""
+    """Yield the reasons why the options identify no pull request.
+
+    0 and empty strings count as missing: Go clients send them for unset fields.
+    """
     options = spec.pr
     if options is None or spec.action is not Action.PR:
         return
@@ -29,7 +32,7 @@ def _spec_causes(spec: JobSpec, prefix: str) -> Iterator[Cause]:
 
 def _repository_causes(spec: JobSpec, repository: RepositorySpec, prefix: str) -> Iterator[Cause]:
     if repository.type is RepositoryType.LOCAL:
-        text = f'Forbidden: the repository "{spec.repository}" is a folder, which has no pull requests'
+        text = f'Forbidden: the repository "{spec.repository}" is a local directory, which has no pull requests'
         yield Cause(f"{prefix}action", "FieldValueForbidden", text)
 
 

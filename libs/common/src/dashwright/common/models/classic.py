@@ -1,4 +1,4 @@
-"""Bodies of the classic API, read with the tolerance that its clients rely on."""
+"""Bodies of the classic API, parsed as leniently as its clients expect."""
 
 from typing import Annotated, Any
 
@@ -7,11 +7,11 @@ from pydantic.alias_generators import to_camel
 
 
 class ClassicBody(BaseModel):
-    """JSON object of the classic API. A model declares the properties that count, under their names in camel case.
+    """A JSON object of the classic API. A model declares the properties that are read; their JSON names are in camel case.
 
-    Names match in any case of letters; the later of two wins. Null counts as missing, and other properties have no
-    effect. A value of another JSON type is a fault (``5.0`` and ``true`` are not integers). ``model_fields_set`` holds
-    what was sent.
+    Names are case-insensitive; of two properties with the same name, the last wins. Null counts as missing, and other
+    properties are ignored. A value of another JSON type is a validation error (``5.0`` and ``true`` are not integers).
+    ``model_fields_set`` contains the properties that were sent.
     """
 
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", strict=True, frozen=True)
@@ -32,7 +32,7 @@ class ClassicBody(BaseModel):
 
 def _storable(text: str) -> str:
     if "\0" in text:
-        raise ValueError("must not hold a NUL character")
+        raise ValueError("must not contain a NUL character")
     return text
 
 

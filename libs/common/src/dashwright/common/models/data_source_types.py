@@ -1,4 +1,4 @@
-"""Types of data sources that queries are served for. A new type is one entry here and one room in ``expressions/sources``."""
+"""The data source types that can be queried. A new type is one entry here and one package in ``expressions/sources``."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,12 +6,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class DataSourceType:
-    """A type of data sources, as records and dashboards name it."""
+    """A data source type, with the names used in records and dashboards."""
 
     id: str
     name: str
     logo: str
-    aliases: tuple[str, ...] = ()  #: Earlier ids, which older records and dashboards have.
+    aliases: tuple[str, ...] = ()  #: Earlier ids, which older records and dashboards contain.
     is_http: bool = False  #: The address is a URL.
     is_place: bool = False  #: The address is ``host:port``.
 
@@ -38,5 +38,5 @@ POSTGRESQL: Final = DataSourceType(
     is_place=True,
 )
 
-#: All types that are served: what the gateway lists and checks, what dashboards may query without a lint finding.
+#: All types that can be queried. The gateway lists and validates them; dashboards may use them without a lint finding.
 SERVED: Final = (TESTDATA, PROMETHEUS, POSTGRESQL)

@@ -1,7 +1,7 @@
-"""Expression queries: the six targets of a panel (section 2.1 of the specification) and ordinary queries next to them.
+"""Expression queries: the six targets of a panel, and the data source queries in the same request.
 
-Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. Further properties of saved panels,
-which ``/api/ds/query`` accepts without effect, are listed at the end as data.
+Targets are strict: an unlisted property, a value outside an enum or a wrong type is refused. Other properties that saved panels
+contain are ignored by ``/api/ds/query``; the end of this module lists them.
 """
 
 from typing import Annotated, Any, Literal, Self
@@ -31,7 +31,7 @@ FrameType = Literal[
 
 
 class StrictShape(Shape):
-    """Shape that refuses unlisted properties, even if they are null."""
+    """A model that rejects unlisted properties, even if they are null."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=False)
 
@@ -53,7 +53,7 @@ class ExpressionDatasource(StrictShape):
 
 
 class ResultAssertions(StrictShape):
-    """Assertions about a result, accepted without effect."""
+    """Assertions about the result of a query; a failed one is an error of its refId."""
 
     type: FrameType | None = None
     type_version: Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -93,7 +93,7 @@ _FITTING_VALUE: list[JsonValue] = [
 
 
 class ReduceSettings(StrictShape):
-    """Treatment of values that are not numbers."""
+    """Handling of null, NaN and infinite values."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": _FITTING_VALUE})
 
@@ -200,7 +200,7 @@ class SqlTarget(TargetShape):
 
 
 class FormattedSqlTarget(SqlTarget):
-    """Target ``sql`` of ``/api/ds/query``, which has a ``format``. An empty statement fails on its refId."""
+    """Target ``sql`` of ``/api/ds/query``, which has a ``format``. An empty statement is an error of its refId, not of the request."""
 
     expression: str
     format: Literal["", "table", "alerting"] = ""
@@ -220,14 +220,14 @@ TARGETS: dict[str, type[Target]] = {
 
 
 class SourceRef(Shape):
-    """Data source of an ordinary query."""
+    """Data source of a query that is not an expression."""
 
     type: str = ""
     uid: str = ""
 
 
 class SourceQuery(Shape):
-    """Ordinary query. Its other properties belong to its data source and are kept as they were sent."""
+    """A data source query. Its other properties belong to the data source and are kept as sent."""
 
     model_config = ConfigDict(extra="allow", populate_by_name=False)
 
@@ -241,8 +241,8 @@ class SourceQuery(Shape):
     time_range: TargetTimeRange | None = None
 
 
-#: Properties that ``/api/ds/query`` accepts on any expression target without effect.
+#: Properties that ``/api/ds/query`` ignores on any expression target.
 WITHOUT_EFFECT = frozenset({"intervalMs", "maxDataPoints", "datasourceId"})
 
-#: Properties of the six variants. One of another variant than the target's is accepted without effect.
+#: Properties of the six target types. ``/api/ds/query`` ignores a property that belongs to another type.
 VARIANT_PROPERTIES = frozenset({"expression", "reducer", "settings", "window", "downsampler", "upsampler", "conditions"})

@@ -1,4 +1,4 @@
-"""Store of data sources of organizations. Their secrets are sealed, and only ``find`` opens them."""
+"""Storage of data sources. Secrets are stored encrypted; only ``find`` and ``move_secrets`` decrypt them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class Fields:
 
     name: str
     type: str
-    uid: str = ""  #: Empty: a new one is generated.
+    uid: str = ""  #: If empty, a new uid is generated.
     access: Access = "proxy"
     url: str = ""
     user: str = ""
@@ -37,7 +37,7 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class StoredDataSource:
-    """Data source without its secrets, of which only the names are known."""
+    """A stored data source, with the names of its secrets but not their values."""
 
     id: int
     org_id: int
@@ -47,17 +47,20 @@ class StoredDataSource:
 
     @property
     def uid(self) -> str:
-        """Uid of the data source."""
+        """The uid of the data source."""
         return self.fields.uid
 
     @property
     def name(self) -> str:
-        """Name of the data source."""
+        """The name of the data source."""
         return self.fields.name
 
 
 async def find(connection: Connection, box: SecretBox, org_id: int, uid: str) -> SourceRecord | None:
-    """Return the data source with a uid and its opened secrets. Raises SourceFailed if a secret cannot be opened."""
+    """Return the data source with this uid, including its decrypted secrets, or None.
+
+    Raises SourceFailed if a secret cannot be decrypted.
+    """
     return _opened(await connection.fetchrow(_sql.opened, org_id, uid), box)
 
 
@@ -69,7 +72,7 @@ async def list_all(connection: Connection, org_id: int) -> Sequence[StoredDataSo
 async def get(
     connection: Connection, org_id: int, *, number: int | None = None, uid: str | None = None, name: str | None = None
 ) -> StoredDataSource | None:
-    """Return a data source by its number, uid or name, whichever is given."""
+    """Return a data source by its id, uid or name, whichever is given, or None."""
     row = await connection.fetchrow(_sql.get, org_id, number, uid, name)
     return None if row is None else _stored(row)
 
@@ -80,7 +83,7 @@ async def lock(connection: Connection, org_id: int) -> None:
 
 
 async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: str) -> tuple[int, str]:
-    """Create a data source under ``lock`` and return its number and uid. Raises AlreadyExists if name or uid is taken."""
+    """Create a data source under ``lock`` and return its id and uid. Raises AlreadyExists if the name or uid is in use."""
     if wanted.is_default:
         await connection.execute(_sql.clear_default, org_id, None)
     with _taken():
@@ -90,7 +93,7 @@ async def insert(connection: Connection, org_id: int, wanted: Fields, *, actor: 
 
 
 async def update(connection: Connection, org_id: int, source_id: int, wanted: Fields) -> None:
-    """Replace all fields of a data source under ``lock``. Raises AlreadyExists if name or uid is taken."""
+    """Replace all fields of a data source under ``lock``. Raises AlreadyExists if the name or uid is in use."""
     if wanted.is_default:
         await connection.execute(_sql.clear_default, org_id, source_id)
     with _taken():
@@ -104,7 +107,7 @@ async def delete(connection: Connection, org_id: int, source_id: int) -> Mapping
 
 
 async def put_secrets(connection: Connection, box: SecretBox, org_id: int, source_id: int, uid: str, secrets: Mapping[str, str]) -> None:
-    """Seal secrets for the data source and store them; each replaces the one with its name."""
+    """Encrypt and store secrets of the data source, replacing those of the same names."""
     sealed = [box.seal(text, owner_of(org_id, uid, name)) for name, text in secrets.items()]
     await connection.execute(_sql.put_secrets, source_id, list(secrets), sealed)
 
@@ -117,19 +120,19 @@ async def remove_secrets(connection: Connection, source_id: int, names: Collecti
 async def move_secrets(
     connection: Connection, box: SecretBox, org_id: int, source_id: int, former: str, uid: str, exclude: Collection[str]
 ) -> None:
-    """Seal the secrets of a data source for its new uid, except those named ``exclude``. Raises SecretUnreadable."""
+    """Encrypt the secrets of a data source again for its new uid, except those in ``exclude``. Raises SecretUnreadable."""
     rows = [row for row in await connection.fetch(_sql.sealed, source_id) if row["name"] not in exclude]
     opened = {row["name"]: box.open(row["sealed"], owner_of(org_id, former, row["name"])) for row in rows}
     await put_secrets(connection, box, org_id, source_id, uid, opened)
 
 
 async def count_foreign(connection: Connection, box: SecretBox) -> int:
-    """Return how many stored secrets were sealed under a key that the box does not have."""
+    """Return how many stored secrets were encrypted under a key that is not configured."""
     return int(await connection.fetchval(_sql.count_foreign, list(box.headers)))
 
 
 def owner_of(org_id: int, uid: str, name: str) -> str:
-    """Return the owner for which a secret is sealed. No uid contains a slash, so each secret has an owner of its own."""
+    """Return the owner to which encryption binds a secret. No uid contains a slash, so each secret has an owner of its own."""
     return f"org/{org_id}/data-source/{uid}/{name}"
 
 

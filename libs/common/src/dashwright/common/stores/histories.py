@@ -20,14 +20,14 @@ _sql = queries.load(__package__, "histories.sql")
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """Generation of an object."""
+    """A past version of an object, numbered by its generation."""
 
     generation: int
     resource_version: int
     created_at: datetime
     created_by: str  #: Actor of the write that created it.
     message: str | None  #: Message of that write.
-    parent_version: int | None  #: Generation before.
+    parent_version: int | None  #: Generation that it replaced.
     restored_from: int | None  #: Generation whose body it copied.
     metadata: str
     stored_version: str
@@ -37,7 +37,7 @@ class StoredVersion:
     def of(self, current: StoredObject) -> StoredObject:
         """Return the object as it was, with the message. ``current`` is its present state.
 
-        The title of a version without its body is unknown.
+        Without a body the title is unknown and empty.
         """
         metadata = orjson.loads(self.metadata)
         annotations = metadata.setdefault("annotations", {})
@@ -48,7 +48,8 @@ class StoredVersion:
             current.uid,
             current.name,
             current.namespace,
-            # No object has version 1. Generations older than the column have 0, which a client would read as "any".
+            # No object has version 1. Generations stored before the column ``resource_version`` existed have 0, which a client
+            # would read as "any".
             max(self.resource_version, 1),
             self.generation,
             self.stored_version,
@@ -63,7 +64,7 @@ class StoredVersion:
 
 
 class TrashPosition(NamedTuple):
-    """End of a page of the trash."""
+    """The position after the last object of a page of deleted objects."""
 
     name: str = ""
     uid: uuid.UUID = uuid.UUID(int=0)
@@ -89,7 +90,7 @@ async def versions(connection: Connection, uid: uuid.UUID, *, before: int | None
 
 
 async def version(connection: Connection, uid: uuid.UUID, generation: int) -> StoredVersion | None:
-    """Return a generation; None if it does not exist or is not kept any more."""
+    """Return a generation, or None if it does not exist or was deleted."""
     row = await connection.fetchrow(_sql.version, uid, generation)
     return None if row is None else StoredVersion(**row)
 
@@ -104,9 +105,9 @@ async def list_trash(
     limit: int,
     deleted_by: str | None = None,
 ) -> Sequence[StoredObject]:
-    """Return deleted objects that can be restored, by name: the last state without its body.
+    """Return deleted objects that can be restored, in their last state without bodies, ordered by name.
 
-    The metadata says when and by whom it was deleted. ``deleted_by`` selects what one caller has deleted.
+    Their metadata says when and by whom each was deleted. ``deleted_by`` selects the objects that one caller deleted.
     """
     rows = await connection.fetch(_sql.list_trash, namespace, kind.group, kind.plural, name, *after, limit, deleted_by)
     return [_trashed(kind, row) for row in rows]
@@ -115,16 +116,19 @@ async def list_trash(
 async def restore(
     connection: Connection, kind: Kind, namespace: str, name: str, uid: str, *, deleted_by: str | None = None
 ) -> TrashedObject | None:
-    """Remove an object from the trash and return it, in the transaction that creates it again; None if it is not there.
+    """Remove an object from the trash and return it, or None if it is not in the trash.
 
-    ``uid`` is text as a client sent it; ``deleted_by`` as in ``list_trash``.
+    Call this in the transaction that creates the object again. ``uid`` is the text that a client sent; ``deleted_by`` is the same
+    as in ``list_trash``.
     """
     row = await connection.fetchrow(_sql.restore, namespace, kind.group, kind.plural, name, uid, deleted_by)
     return None if row is None else TrashedObject(**row)
 
 
 async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) -> int:
-    """Delete the generations of objects beyond the ``keep`` newest, and all of deleted objects; return their number.
+    """Delete all but the ``keep`` newest generations of each object, and return how many were deleted.
+
+    All generations are deleted of an object that is neither stored nor in the trash.
 
     Generations in the feed must not be deleted: call this with objects whose changes have just left the feed, in the
     same transaction.
@@ -136,7 +140,10 @@ async def trim(connection: Connection, uids: Sequence[uuid.UUID], *, keep: int) 
 
 
 async def empty_trash(connection: Connection, *, older_than: timedelta) -> int:
-    """Delete what was put into the trash longer ago, in the caller's transaction; return the number of generations."""
+    """Remove objects that were deleted longer ago than ``older_than`` from the trash, with their generations.
+
+    Returns the number of deleted generations. Call this in a transaction.
+    """
     return await _forget(connection, [row["uid"] for row in await connection.fetch(_sql.expire, older_than)])
 
 

@@ -1,4 +1,4 @@
-"""Trees of folders and access rules, cached while the feed reports their changes (docs/decisions/0004-identity-cache.md)."""
+"""Trees of folders and access rules, cached as long as the change feed is listening (docs/decisions/0004-identity-cache.md)."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -13,12 +13,12 @@ from dashwright.common.database.pool import Database
 from dashwright.common.single_flight import SingleFlight
 
 _LARGEST: Final = 200_000
-"""Cached folders and rule lists of all trees together."""
+"""Limit on the cached folders and rule lists of all trees together."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedTree:
-    """A tree with the views of callers on it."""
+    """A cached access tree, with the cached view of each caller."""
 
     tree: Tree
     views: dict[Hashable, View] = field(default_factory=dict)
@@ -28,14 +28,14 @@ class Trees:
     """An LRU cache of trees by namespace. Nothing is cached while the feed is not listening."""
 
     def __init__(self, database: Database, feed: Feed, *, largest: int = _LARGEST) -> None:
-        """Create an empty cache for ``largest`` folders and rule lists."""
+        """Create an empty cache of at most ``largest`` folders and rule lists."""
         self._database = database
         self._feed = feed
         self._largest = largest
         self._cached: OrderedDict[str, CachedTree] = OrderedDict()
         self._size = 0
         self._loads: SingleFlight[tuple[str, int], CachedTree] = SingleFlight()
-        self.epoch = 0  #: Moves with every invalidation; a tree whose loading began in an earlier epoch is not cached.
+        self.epoch = 0  #: Incremented by each invalidation; a tree whose loading began in an earlier epoch is not cached.
         feed.on_access(self.forget)
 
     async def get(self, namespace: str) -> CachedTree:

@@ -11,15 +11,15 @@ Key = TypeVar("Key", bound=Hashable)
 
 _SIZE: Final = 10_000
 _ADDRESS_FACTOR: Final = 10
-"""Failures of an address over all logins, as a multiple of those of one login."""
+"""Factor from the limit of one login at an address to the limit of the address over all logins."""
 
 
 class LoginThrottle:
-    """Counter of failed logins, by login and address and by address over all logins.
+    """A count of failed logins per pair of login and address, and per address over all logins.
 
-    A client that guesses is refused at its address; the owner of the login is not refused at another one. A window of ``seconds``
-    begins with its first failure. With an empty address (a message queue, or a proxy that names no client) only the login counts.
-    IPv6 addresses count by their /64 network, since one client usually has a whole one.
+    A guessing client is blocked by its address; the owner of the login can still log in from another address. A window of
+    ``seconds`` begins with its first failure. With an empty address (a message queue, or a proxy that names no client) only the
+    login counts. IPv6 addresses count by their /64 network, since one client usually controls a whole /64.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class LoginThrottle:
         return address != "" and self._by_address.count(client_network(address)) >= self._attempts * _ADDRESS_FACTOR
 
     def suspects(self, address: str) -> bool:
-        """Return whether anything failed from an address in its window; hashes for it then have a lower limit."""
+        """Return whether the address has a failure in its window. Its password checks then get a smaller share of the hashing queue."""
         return self._by_address.count(client_network(address)) > 0
 
     def failed(self, login: str, address: str) -> int:
@@ -52,11 +52,11 @@ class LoginThrottle:
         return self._by_pair.add(_pair(login, address))
 
     def failed_at(self, address: str) -> None:
-        """Count a failure without a login, which is an unknown token."""
+        """Count a failure without a login: an unknown token."""
         self._by_address.add(client_network(address))
 
     def take_back(self, login: str, address: str) -> None:
-        """Remove one failure of a login that was counted in advance and then not tried."""
+        """Remove a failure that was counted in advance, because the password was never checked."""
         self._by_pair.take_back(_pair(login, address))
         self._by_address.take_back(client_network(address))
 
@@ -72,7 +72,10 @@ class _Window(NamedTuple):
 
 
 class _Windows(Generic[Key]):
-    """Counts by key that restart some seconds after their first. The oldest window is evicted when there are too many."""
+    """Failure counts by key, each in a fixed window that starts with its first failure.
+
+    The oldest window is evicted when there are too many.
+    """
 
     def __init__(self, size: int, seconds: float, monotonic: Callable[[], float]) -> None:
         self._size = size

@@ -10,7 +10,7 @@ from dashwright.common.stores.changes import Change, ObjectState
 _CHANGES: Final = 4096
 _BYTES: Final = 16 * 1024 * 1024
 _OBJECTS: Final = 700
-"""Bytes that the Python objects of one change take, without its texts."""
+"""Estimated memory of one change without its strings, in bytes."""
 
 
 class ChangeBuffer:
@@ -20,7 +20,7 @@ class ChangeBuffer:
     """
 
     def __init__(self, *, changes: int = _CHANGES, size: int = _BYTES) -> None:
-        """Create an empty buffer for ``changes`` changes of ``size`` bytes together."""
+        """Create an empty buffer of at most ``changes`` changes and ``size`` bytes in total."""
         self.start = 0
         self._changes: deque[tuple[Change, int]] = deque()
         self._most = changes
@@ -33,7 +33,7 @@ class ChangeBuffer:
         self.start = start
 
     def append(self, change: Change) -> None:
-        """Add the newest change, and drop old ones until the limits hold."""
+        """Add the newest change, and drop the oldest ones until the buffer is within its limits."""
         size = _OBJECTS + _size(change.state) + (0 if change.old is None else _size(change.old)) + len(change.spec or "")
         self._changes.append((change, size))
         self._room -= size
@@ -46,7 +46,7 @@ class ChangeBuffer:
         """Return the changes above ``version`` up to ``until``, in order, or None if the buffer does not reach back to ``version``."""
         if version < self.start:
             return None
-        # From the newest backwards: the cost depends on how far the watcher is behind, not on the size of the buffer.
+        # Search backwards from the newest, so that the cost depends on how far the watcher is behind, not on the size of the buffer.
         newer = [change for change, _ in takewhile(lambda held: held[0].resource_version > version, reversed(self._changes))]
         return [change for change in reversed(newer) if change.resource_version <= until]
 

@@ -1,4 +1,4 @@
-"""The change feed as one gateway follows it: both change streams, their watches, and notifications of changed access."""
+"""The change feed of one gateway process: the streams of objects and jobs, their watches, and callbacks for changed access."""
 
 import asyncio
 from collections.abc import Callable
@@ -25,7 +25,7 @@ _ACCESS: Final = "access:"
 _STREAM_NAMES: Final = {"resource": StreamName.OBJECTS, "job": StreamName.JOBS}
 
 _POLL_LISTENING, _POLL_DEAF = 5.0, 1.0
-"""Seconds between two reads without a notification: one may be lost, and none arrives while the connection is away."""
+"""Seconds between two polls: a notification may be lost, and none arrives while the connection is down."""
 
 _BATCH_SECONDS: Final = 0.01
 """Seconds to wait after a notification, so that a burst of changes is read in one batch."""
@@ -34,10 +34,10 @@ _RETRY_SECONDS: Final = 1.0
 
 
 class Feed:
-    """The feed of a database.
+    """A follower of the change feed: it reads changes from the database and wakes the watches that they concern.
 
-    A notification only wakes it; the changes are read from the database. While ``is_listening`` is false, caches that rely on the
-    feed for invalidation must not be used.
+    A notification only triggers a read and contains no changes. While ``is_listening`` is false, caches that rely on the feed for
+    invalidation must not be used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -49,7 +49,7 @@ class Feed:
         self._running = AsyncExitStack()
         self._count = 0
         self.is_listening = False
-        self.epoch = 0  #: Moves with everything that may change who sees what.
+        self.epoch = 0  #: Incremented whenever something changes that may affect which objects a caller sees.
 
     @property
     def watchers(self) -> int:
@@ -61,7 +61,7 @@ class Feed:
         return self._watchers.count(caller.uid)
 
     def on_access(self, callback: Callable[[str | None], None]) -> None:
-        """Call ``callback`` with each namespace whose folders or access rules changed, or with None if any may have."""
+        """Call ``callback`` with each namespace whose folders or access rules changed, or with None if the namespaces are unknown."""
         self._access_callbacks.append(callback)
 
     def forget(self, subject: str) -> None:
@@ -86,7 +86,7 @@ class Feed:
         cursor.close()
 
     async def start(self) -> None:
-        """Start listening and following."""
+        """Start listening for notifications and reading changes."""
         listener = self._database.listen(_CHANNEL, self._on_notification, self._on_listening, self._on_lost)
         await self._running.enter_async_context(listener)
         for stream in self._streams.values():
@@ -95,7 +95,7 @@ class Feed:
             self._running.callback(task.cancel)
 
     async def stop(self) -> None:
-        """Stop following. The HTTP server ends the responses of watches."""
+        """Stop reading changes. The HTTP server ends the responses of watches."""
         self._timers.close()
         await self._running.aclose()
 
@@ -118,7 +118,7 @@ class Feed:
                 self._report_access(moved)
 
     async def _wait_for_news(self, stream: ChangeStream) -> None:
-        """Wait for a notification or the next poll. A stream without watchers waits for a watcher only."""
+        """Wait for a notification or the next poll. A stream without watchers does not poll: it waits until a watcher joins."""
         seconds = (_POLL_LISTENING if self.is_listening else _POLL_DEAF) if stream.is_watched else None
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -142,7 +142,7 @@ class Feed:
         self._access_changed(None)
 
     def _report_access(self, moved: set[str] | None) -> None:
-        """Report changed access as soon as it was read; the notification may arrive later."""
+        """Report changed access as soon as it is read, since its notification may arrive later."""
         for namespace in (None,) if moved is None else moved:
             self._access_changed(namespace)
 

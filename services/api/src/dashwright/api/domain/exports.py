@@ -14,8 +14,8 @@ _KINDS: Final = (FOLDER, DASHBOARD)
 def demand_export(view: View, spec: RepositorySpec, options: ExportJobOptions, *, repository: str, above: str | None, login: str) -> None:
     """Raise Forbidden if the caller may not export. ``above`` is the parent of the exported folder.
 
-    An export needs permission to read everything that may be in it. If the result is synced again, it also needs permission to
-    write that, and to create objects at the target of the sync.
+    An export needs read permission on everything that it may contain. An export to the synced branch also needs permission to
+    update these objects, and to create objects at the target of the sync.
     """
     is_synced = is_own(spec, options.branch or "") and spec.sync.enabled
     for kind in _KINDS:
@@ -28,7 +28,9 @@ def demand_export(view: View, spec: RepositorySpec, options: ExportJobOptions, *
             else:
                 may = view.may(action, kind, "", options.folder)
             if not may:
-                raise _forbidden(login, action, f"folder {options.folder!r}" if options.folder else "everything; export a folder")
+                raise _forbidden(
+                    login, action, f"folder {options.folder!r}" if options.folder else "all folders; or export a single folder"
+                )
         into = repository if spec.sync.target is SyncTarget.FOLDER else None
         if is_synced and not view.may(kind.actions["create"], kind, "", into):
             raise _forbidden(login, kind.actions["create"], f"folder {into!r}" if into else "the root")

@@ -1,4 +1,4 @@
-"""Unknown fields of a request: fields that neither the kind nor its models have."""
+"""Unknown fields of a request: fields that the schema of the kind does not define."""
 
 import difflib
 import types
@@ -21,10 +21,10 @@ _METADATA: Final[Mapping[Storage, frozenset[str]]] = {
 }
 _ADVICE: Final = "leave it out"
 _LONGEST_NAME: Final = 100
-"""Characters of a name that are shown."""
+"""Limit on the characters of a name in a message."""
 
 _MOST_KNOWN: Final = 12
-"""Known names that the advice for one field lists."""
+"""Limit on the known names that the suggestion for one field lists."""
 
 
 class UnknownField(NamedTuple):
@@ -37,7 +37,7 @@ class UnknownField(NamedTuple):
 
     @property
     def advice(self) -> str:
-        """The correction: a similar name, the known names, or to leave the field out."""
+        """The suggested correction: use a similar name, use one of the known names, or leave the field out."""
         name = self.path.rpartition(".")[2]
         alike = [known for known in self.known if len(name) > 1 and known.startswith(name)] or difflib.get_close_matches(
             name, self.known, n=1
@@ -48,7 +48,7 @@ class UnknownField(NamedTuple):
 
 
 def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
-    """Yield fields that are neither in the envelope, nor in metadata, nor in the kind's models."""
+    """Yield the unknown fields of an object of this kind: in its envelope, its metadata and the parts that have a model."""
     yield from _unknown_keys(tree, _ENVELOPE if kind.secure is None else _ENVELOPE | {"secure"}, "")
     metadata = tree.get("metadata")
     if isinstance(metadata, dict):
@@ -59,7 +59,7 @@ def of_object(tree: Mapping[str, Any], kind: Kind) -> Iterator[UnknownField]:
 
 
 def of_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
-    """Yield unknown fields of a value of this type, at any depth."""
+    """Yield the unknown fields of ``value`` at any depth, given its type annotation."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         yield from of_value(arguments[0], value, path)
@@ -74,7 +74,10 @@ def of_value(annotation: Any, value: Any, path: str) -> Iterator[UnknownField]:
 
 
 def causes(found: Iterable[UnknownField]) -> list[Cause]:
-    """Return a cause for each field. Only those that a response shows have advice."""
+    """Return a cause for each field.
+
+    Only the causes that a response shows get a specific suggestion; the others say to leave the field out.
+    """
     return [
         Cause(field.path, "FieldValueForbidden", f"Forbidden: unknown field; {field.advice if index < MOST_CAUSES else _ADVICE}")
         for index, field in enumerate(found)

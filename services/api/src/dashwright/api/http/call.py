@@ -96,10 +96,10 @@ class Call:
 
     @property
     def query(self) -> MultiMapping[str]:
-        """The decoded parameters of the query. Raises BadRequest for a NUL character, which no stored text can hold."""
+        """The decoded parameters of the query. Raises BadRequest for a NUL character, which no stored text can contain."""
         query = self._request.query
         if "%00" in self._request.query_string or "\0" in self._request.query_string:
-            raise BadRequest("The query holds a NUL character, which no value may hold")
+            raise BadRequest("The query contains a NUL character, which no value may contain")
         return query
 
     @property

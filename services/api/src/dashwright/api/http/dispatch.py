@@ -137,5 +137,5 @@ def _split(path: str) -> tuple[list[str], bool]:
         except UnicodeError as error:
             raise BadRequest("The path is not UTF-8 text; encode its bytes as UTF-8 and then with percent signs") from error
         if any("\0" in segment for segment in segments):
-            raise BadRequest("The path holds a NUL character, which no name may hold")
+            raise BadRequest("The path contains a NUL character, which no name may contain")
     return segments, slash

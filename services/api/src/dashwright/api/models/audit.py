@@ -12,7 +12,7 @@ class AuditEvent(ResponseModel):
 
     id: int
     at: Time
-    #: The organization that the event concerns; null for the server.
+    #: The organization that the event concerns; null if it concerns the whole server.
     org_id: int | None
     actor: str
     login: str
@@ -23,7 +23,7 @@ class AuditEvent(ResponseModel):
     address: str
     request_id: str
     trace_id: str
-    #: Differ by action and never contain a secret.
+    #: Details of the action; they never contain a secret.
     details: dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """Quotas as they are listed, and the body that sets a limit.
 
-Unlike most of the API, their members are written in snake_case.
+Unlike in most of the API, the field names are in snake_case.
 """
 
 from typing import Annotated
@@ -12,7 +12,7 @@ from dashwright.common.models.classic import ClassicBody
 
 
 class QuotaRecord(ResponseModel):
-    """A quota and its use. Either ``org_id`` or ``user_id`` is present: the owner."""
+    """A quota and its current usage. Its owner is either ``org_id`` or ``user_id``."""
 
     model_config = ConfigDict(alias_generator=None)
 

@@ -15,7 +15,7 @@ class ResponseModel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True)
 
     def members(self) -> dict[str, Any]:
-        """Return the object by its names on the wire."""
+        """Return the JSON object, with the field names of the API."""
         return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
@@ -33,7 +33,7 @@ class Error(ResponseModel):
     message_id: str = ""
     status_code: int = 0
     trace_id: str = Field(default="", alias="traceID")
-    extra: dict[str, Any] = Field(default_factory=dict, description="Details of the error for programs")
+    extra: dict[str, Any] = Field(default_factory=dict, description="Machine-readable details of the error")
     #: Set together with ``title`` for a missing permission.
     access_error_id: str = ""
     title: str = ""

@@ -1,4 +1,4 @@
-"""Repository configurations to test: validated as if they were saved, but not saved."""
+"""Validation of repository configurations without saving them (``…/repositories/{name}/test``)."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -23,7 +23,7 @@ _UNNAMED: Final = "unnamed"
 
 @dataclass(frozen=True, slots=True)
 class Configurations:
-    """Configurations of stored and new repositories."""
+    """A validator of the configurations of stored and new repositories."""
 
     database: Database
     sealing: TokenSealer
@@ -35,10 +35,10 @@ class Configurations:
             return await resources.get(connection, REPOSITORY, namespace, name)
 
     async def of(self, tree: Any, namespace: str, name: str, version: str) -> RepositorySpec:
-        """Return the spec of a Repository object, its token sealed for the name in the path.
+        """Return the spec of a Repository object. Its token is encrypted for the repository named in the path.
 
-        A token that is not sent is that of the stored repository, as in a save. Raises BadRequest for a body that
-        is not a Repository, NotFound, and Invalid.
+        If no token is sent, the stored one is used, as when saving. Raises BadRequest for a body that is not a Repository,
+        NotFound if the repository is not stored, and Invalid for an invalid spec.
         """
         if not isinstance(tree, dict):
             raise BadRequest("the body must be a Repository object or empty")

@@ -12,10 +12,10 @@ from dashwright.api.http.call import Call
 from dashwright.common.errors import BadRequest, Cause, Gone, Invalid
 
 LARGEST_PAGE: Final = 1000
-"""Objects of one page, whatever limit a client sends."""
+"""Maximum number of objects per page, whatever ``limit`` a client sends."""
 
 _FORMAT: Final = 1
-"""Version of the members of a token. Tokens of another version are refused instead of misread."""
+"""Version of the members of a token. Tokens of other versions are rejected, so that they are not misread."""
 _EXACT: Final = "Exact"
 _MATCHES: Final = (_EXACT, "NotOlderThan")
 
@@ -46,14 +46,14 @@ class ListOptions:
     #: None: the whole list.
     limit: int | None = None
     position: Position | None = None
-    #: The list is at least this new; 0 is the newest.
+    #: The list must be at least this recent; 0 if the request gave none, for the newest.
     version: int = 0
     #: The list is of exactly ``version``.
     is_exact: bool = False
 
 
 def list_options_of(call: Call) -> ListOptions:
-    """Return the options in the query. Raises BadRequest for unreadable values, Invalid for parameters that exclude each other."""
+    """Return the options in the query. Raises BadRequest for invalid values, Invalid for mutually exclusive parameters."""
     limit, token = number_of(call, "limit"), call.query.get("continue", "")
     version, match = number_of(call, "resourceVersion"), call.query.get("resourceVersionMatch", "")
     if match:
@@ -79,11 +79,11 @@ def _check_match(match: str, version: int, *, given: bool, continued: bool) -> N
 
 
 def number_of(call: Call, name: str) -> int:
-    """Return a number of the query, 0 if it is missing. Raises BadRequest for anything but a whole number."""
+    """Return a query parameter as an integer, 0 if it is missing. Raises BadRequest if it is not a non-negative integer."""
     text = call.query.get(name, "")
     # 18 digits always fit into a bigint.
     if text and not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise BadRequest(f"{name} {text[:40]!r} is not a whole number; leave it out, or send one that is not negative")
+        raise BadRequest(f"{name} {text[:40]!r} is not a non-negative integer; send one, or leave it out")
     return int(text or 0)
 
 
@@ -126,6 +126,6 @@ def expired_token(position: Position, newest: int) -> Gone:
     """Return the error for a token whose version is no longer known. It carries a token that continues at the newest version."""
     return Gone(
         "the continue token is too old for a consistent list: list again from the start, or continue with the token in this response, "
-        "which can miss objects created and repeat objects changed since then",
+        "which may skip objects created and repeat objects changed since the first page",
         details={"continue": Position(newest, position.after, None, position.namespace).token()},
     )

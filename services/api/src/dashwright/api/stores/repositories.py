@@ -26,7 +26,7 @@ async def counts(connection: Connection, namespace: str) -> Sequence[ResourceCou
 
 
 async def managed(connection: Connection, namespace: str, repository: str) -> Sequence[ResourceListItem]:
-    """Return everything that a repository manages. The list is as long as the repository has files and folders."""
+    """Return everything that a repository manages. The list has one entry per file and folder of the repository."""
     rows = await connection.fetch(_sql.managed, namespace, repository)
     return await asyncio.to_thread(lambda: [_item(row) for row in rows])
 

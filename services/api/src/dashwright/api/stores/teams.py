@@ -1,4 +1,4 @@
-"""Rows of teams and their members. Only persons are members; a service account is in no team."""
+"""Storage of teams and their members. Only users can be members, not service accounts."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Team:
     name: str
     email: str
     members: int
-    #: The permission of the viewing user: 4 for an admin of the team, else 0.
+    #: The permission of the user ``viewer``: 4 for an admin of the team, else 0.
     permission: int
 
 
@@ -43,12 +43,12 @@ class TeamMember:
 
 @dataclass(frozen=True, slots=True)
 class TeamQuery:
-    """A search for teams of an organization. Empty texts are not applied as filters."""
+    """A search for teams of an organization. An empty string does not filter."""
 
     org_id: int
     containing: str = ""
     name: str = ""
-    #: Only teams with these numbers; None: all.
+    #: Only teams with these ids; all if None.
     only: Collection[int] | None = None
 
 
@@ -64,17 +64,17 @@ async def count(connection: Connection, wanted: TeamQuery) -> int:
 
 
 async def of_member(connection: Connection, org_id: int, user_id: int, only: Collection[int] | None = None) -> Sequence[Team]:
-    """Return the teams of a user, by name, with the user's permission in each. ``only`` limits them to these numbers."""
+    """Return the teams of a user, by name, with the user's permission in each. ``only`` limits them to these ids."""
     return [_team(row) for row in await connection.fetch(_sql.of_member, org_id, user_id, None if only is None else list(only))]
 
 
 async def person_exists(connection: Connection, user_id: int) -> bool:
-    """Return whether a number belongs to a person, not to a service account."""
+    """Return whether an id belongs to a user, not to a service account."""
     return bool(await connection.fetchval(_sql.person_exists, user_id))
 
 
 async def find(connection: Connection, org_id: int, number: int | None, uid: str, *, viewer: int) -> Team | None:
-    """Return a team by its number or, failing that, by its uid, or None."""
+    """Return a team by its id if one matches, else by its uid. Returns None if it does not exist."""
     row = await connection.fetchrow(_sql.find, org_id, number, uid, viewer)
     return None if row is None else _team(row)
 
@@ -85,7 +85,7 @@ async def hold(connection: Connection, org_id: int, team_id: int) -> bool:
 
 
 async def insert(connection: Connection, org_id: int, name: str, email: str, *, taken: DashwrightError) -> tuple[int, str]:
-    """Insert a team and return its number and uid. Raises ``taken`` if the name is in use."""
+    """Insert a team and return its id and uid. Raises ``taken`` if the name is in use."""
     with unique(otherwise={"team_org_id_name_key": taken}):
         row = await connection.fetchrow(_sql.insert, org_id, name, email)
     assert row is not None, "an insert without a condition writes its row"
@@ -93,7 +93,7 @@ async def insert(connection: Connection, org_id: int, name: str, email: str, *, 
 
 
 async def change(connection: Connection, org_id: int, team_id: int, name: str | None, email: str | None, *, taken: DashwrightError) -> bool:
-    """Update a team and return whether it exists. None keeps a value. Raises ``taken`` if the name is in use."""
+    """Update a team and return whether it exists. None leaves a value unchanged. Raises ``taken`` if the name is in use."""
     with unique(otherwise={"team_org_id_name_key": taken}):
         return await connection.fetchval(_sql.change, org_id, team_id, name, email) is not None
 
@@ -114,7 +114,7 @@ async def insert_member(
 ) -> bool:
     """Insert a member and return False if the user is not in the organization.
 
-    Raises ``taken`` for an existing member. The team must be held.
+    Raises ``taken`` for an existing member. The team must be locked with ``hold``.
     """
     with unique(otherwise={"team_member_team_id_user_id_key": taken}):
         return await connection.fetchval(_sql.insert_member, org_id, team_id, user_id, permission) is not None

@@ -1,4 +1,4 @@
-"""The lines of watches, encoded once and shared by all watches with the same events and format."""
+"""The lines of watches, encoded once and shared by all watches that receive the same events in the same format."""
 
 import asyncio
 from collections import OrderedDict
@@ -21,26 +21,26 @@ from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
 _BYTES: Final = 16 * 1024 * 1024
-"""Bytes of encoded lines that are kept."""
+"""Limit on cached lines, in bytes."""
 _CONCURRENT_READS: Final = 4
 """Chunks whose bodies are read concurrently."""
 
 _INITIAL: Final = "INITIAL"
-"""The event type in the key of a line for an object with which a watch begins."""
+"""Stands for the event type in cache keys of initial objects (``sendInitialEvents``)."""
 
 _BODIES: Final = 1024 * 1024
-"""Bytes of the bodies of one chunk, unless a single body is larger."""
+"""Limit on the bodies of one chunk, in bytes; a single larger body is still read."""
 
 
 class ChunkKey(NamedTuple):
-    """The identity of a chunk: its events by their keys, and their format."""
+    """The cache key of a chunk: its events and their format."""
 
     #: Resource version and type of each event.
     events: tuple[tuple[int, str], ...]
     kind: Kind
     version: str
     form: Format
-    #: The first event has the columns of the table.
+    #: Whether the first event includes the column definitions (``as=Table``).
     with_columns: bool
 
 
@@ -53,7 +53,7 @@ class Chunk(NamedTuple):
 
 
 class Lines:
-    """Encoded chunks of lines. The newest are kept, up to a number of bytes, because many watches send the same lines."""
+    """A cache of the newest encoded chunks, limited by their bytes, because many watches send the same lines."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -63,7 +63,7 @@ class Lines:
         self._reading = asyncio.Semaphore(_CONCURRENT_READS)
 
     async def of(self, events: Sequence[Transition], kind: Kind, version: str, form: Format, *, with_columns: bool) -> Chunk:
-        """Return the lines of the first events, in order; as many as have bodies that fit into memory. Raises Unavailable."""
+        """Return the lines of as many of the first events as the limit on bodies allows, in order. Raises Unavailable."""
         key = ChunkKey(tuple(event.key for event in events), kind, version, form, with_columns)
         chunk = self._chunks.get(key)
         # Watchers that need the same chunk concurrently wait for one encoding of it.
@@ -99,7 +99,10 @@ class Lines:
         return self._store(key, Chunk(b"".join(lines), len(lines)))
 
     async def _specs(self, key: ChunkKey, events: Sequence[Transition]) -> Sequence[str]:
-        """Return the bodies of the first events if the format shows them. A body that is no longer stored is empty."""
+        """Return the specs of the first events, as many as were read.
+
+        A spec is ``{}`` if the format omits specs or the body is no longer stored.
+        """
         if not key.form.needs_body(key.kind):
             return ["{}"] * len(events)
         missing = list(dict.fromkeys(event.body for event in events if event.change.spec is None))
@@ -113,7 +116,7 @@ class Lines:
     def _store(self, key: ChunkKey, chunk: Chunk) -> Chunk:
         self._chunks[key] = chunk
         self._room -= len(chunk.lines)
-        # The oldest chunks are dropped first: slow watchers read their own again.
+        # The oldest chunks are evicted first: slow watchers read their changes from the database again.
         while self._room < 0:
             _, dropped = self._chunks.popitem(last=False)
             self._room += len(dropped.lines)
@@ -126,7 +129,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 def event_line(form: Format, kind: Kind, version: str, event_type: str, item: Item, *, with_columns: bool) -> bytes:
     """Return one line of a watch: an event (``ADDED`` …) and the object. The object of an ``ERROR`` is a Status.
 
-    Of the events of a table only the first has ``with_columns``: clients need the columns once.
+    Set ``with_columns`` for the first event of a table only: clients need the columns once.
     """
     if event_type == "ERROR" and isinstance(item, bytes):
         shown = item

@@ -21,7 +21,7 @@ _PARTS: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The API as one repository's token sees it."""
+    """The REST API of a git host for one repository, with the token to call it."""
 
     #: Without a slash at the end.
     address: str
@@ -48,7 +48,8 @@ class Api:
 def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -> Api:
     """Return the API of a repository.
 
-    ``apis`` are addresses of hosts (``name`` or ``name:port``) with an unusual one; empty if a host has none.
+    ``apis`` maps a host (``name`` or ``name:port``) to the address of its API; an empty address means that the host has no API.
+    A host that is not in it has the API path of a GitHub Enterprise Server.
 
     Raises BadRequest if the host has no API, or the url has no owner and name.
     """
@@ -59,11 +60,11 @@ def api_of(url: str, token: str, apis: Mapping[str, str], namespace: str = "") -
         raise BadRequest(f"the git host {host} has no API according to {SETTING}: pull requests and webhooks are not available")
     names = [unquote(name) for name in parts.path.strip("/").split("/")]
     if len(names) != _PARTS or not all(names):
-        raise BadRequest(f"pull requests and hooks need a repository at https://{host}/owner/name, which this url is not")
+        raise BadRequest(f"pull requests and webhooks need a url of the form https://{host}/owner/name")
     return Api(address, "repos/" + "/".join(quote(name, safe="") for name in names), token, namespace)
 
 
 def token_of(repository: Repository, githost: GitHostRepositoryConfig, box: SecretBox) -> str:
-    """Return the token of a repository; empty if it has none. Raises SecretUnreadable for one that was sealed with another key."""
+    """Return the token of a repository; empty if it has none. Raises SecretUnreadable if it was encrypted under another key."""
     sealed = githost.encrypted_token
     return box.open(base64.b64decode(sealed), token_place(repository.namespace, repository.name)) if sealed else ""

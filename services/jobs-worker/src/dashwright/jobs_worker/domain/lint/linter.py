@@ -1,4 +1,4 @@
-"""The linter: all rules over a dashboard, with the waivers of a repository."""
+"""The linter: all rules over a dashboard, with the exclusions of a repository."""
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
@@ -29,13 +29,13 @@ RULES: Final[Mapping[str, Rule]] = {
     "target-counter-agg-rule": queries.counters_are_rated,
     "uneditable-dashboard": templates.is_editable,
 }
-"""The rules by the names that configurations use; the first four exist only here."""
+"""The rules by name, as in dashboard-linter's configuration; the first four are Dashwright's own."""
 
 BROKEN: Final = frozenset({"target-reference-rule", "target-cycle-rule", "target-ref-id-rule"})
-"""Rules that find what cannot work, which is an error; all others warn of a broken convention."""
+"""Rules whose findings are errors, because the dashboard cannot work; the other rules give warnings."""
 
 MOST: Final = 200
-"""Issues reported for one dashboard."""
+"""Limit on the issues reported for one dashboard."""
 
 _LONGEST_TITLE: Final = 80
 
