@@ -19,8 +19,8 @@ from tests.servers.git import GitServer
 from dashwright.common.errors import NotFound
 from dashwright.common.identity import Role
 from dashwright.standalone.jobs import following
+from dashwright.standalone.jobs.client import Job, JobsClient, Login
 from dashwright.standalone.jobs.command import ServerOptions, cancel, follow, list_, sync
-from dashwright.standalone.jobs.server import Job, Login, Server
 
 JOBS = REPOSITORIES.replace("repositories", "jobs")
 ADMIN = "admin:admin"
@@ -31,8 +31,8 @@ def where(api: Api, **more: str) -> ServerOptions:
 
 
 @pytest.fixture
-async def server(api: Api) -> AsyncIterator[Server]:
-    async with Server(Login(str(api.address), "default", user=ADMIN)) as server:
+async def server(api: Api) -> AsyncIterator[JobsClient]:
+    async with JobsClient(Login(str(api.address), "default", user=ADMIN)) as server:
         yield server
 
 
@@ -67,7 +67,7 @@ async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_ser
     assert "bad.json" in capsys.readouterr().out
 
 
-async def test_the_progress_of_a_job_is_shown_as_it_happens(api: Api, server: Server) -> None:
+async def test_the_progress_of_a_job_is_shown_as_it_happens(api: Api, server: JobsClient) -> None:
     """Each change is one line without repetition; control characters are escaped."""
     await made(api, "j")
     out = io.StringIO()
@@ -90,7 +90,7 @@ async def has_line(out: io.StringIO, line: str) -> bool:
     return line in out.getvalue().splitlines()
 
 
-async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: Server) -> None:
+async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: JobsClient) -> None:
     await made(api, "j", '{"state": "success", "message": "done", "progress": 100}')
     out = io.StringIO()
     await following.show(Console(file=out, width=100, force_terminal=True), server, "j")
@@ -98,20 +98,20 @@ async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: Server)
     assert "\x1b[" in out.getvalue()
 
 
-async def test_a_break_of_the_connection_is_bridged(api: Api, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_break_of_the_connection_is_bridged(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """When a watch ends, the job is read again and followed further."""
     await made(api, "j", '{"state": "working"}')
 
-    async def changes(_: Server, job: Job) -> AsyncIterator[Job]:
+    async def changes(_: JobsClient, job: Job) -> AsyncIterator[Job]:
         await becomes(api, "j", '{"state": "success"}')
         return
         yield job
 
-    monkeypatch.setattr(Server, "changes", changes)
+    monkeypatch.setattr(JobsClient, "changes", changes)
     assert [job.status.state async for job in following.follow(server, "j")] == ["working", "success"]
 
 
-async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: Server) -> None:
+async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsClient) -> None:
     await made(api, "j", '{"state": "working"}')
     followed = following.follow(server, "j")
     assert (await anext(followed)).status.state == "working"

@@ -15,7 +15,7 @@ from rich.text import Text
 from dashwright.common.errors import DashwrightError
 from dashwright.common.models.provisioning import State
 from dashwright.standalone.jobs import following
-from dashwright.standalone.jobs.server import Job, Login, Server
+from dashwright.standalone.jobs.client import Job, JobsClient, Login
 from dashwright.standalone.terminal import plain
 
 FAILED, NOT_DONE, INTERRUPTED = 1, 2, 130
@@ -67,7 +67,7 @@ def list_(*, repository: str = "", as_json: AsJson = False, options: ServerOptio
         Print a JSON list of Job objects.
     """
 
-    async def run(server: Server, console: Console) -> int:
+    async def run(server: JobsClient, console: Console) -> int:
         found = [job async for job in server.jobs(repository)]
         if repository and not found and not await server.has_repository(repository):
             sys.stderr.write(f"dashwright jobs: repository {plain(repository)} not found\n")
@@ -97,7 +97,7 @@ def follow(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
         Print nothing until the job ends, then the Job object as JSON.
     """
 
-    async def run(server: Server, console: Console) -> int:
+    async def run(server: JobsClient, console: Console) -> int:
         return await _followed(server, console, name, as_json=as_json)
 
     return _run(options, run)
@@ -115,7 +115,7 @@ def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
         Print the Job object from before as JSON.
     """
 
-    async def run(server: Server, console: Console) -> int:
+    async def run(server: JobsClient, console: Console) -> int:
         job = await server.job(name)
         if job.has_ended:
             sys.stderr.write(f"dashwright jobs: {plain(name)} has already ended ({job.status.state.value})\n")
@@ -148,7 +148,7 @@ def sync(
         Print the Job object as JSON: at its end, or with ``--no-wait`` as submitted.
     """
 
-    async def run(server: Server, console: Console) -> int:
+    async def run(server: JobsClient, console: Console) -> int:
         job = await server.sync(repository, incremental=incremental)
         if wait:
             return await _followed(server, console, job.name, as_json=as_json)
@@ -174,7 +174,7 @@ def _print_json(document: object) -> None:
     sys.stdout.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode())
 
 
-async def _followed(server: Server, console: Console, name: str, *, as_json: bool) -> int:
+async def _followed(server: JobsClient, console: Console, name: str, *, as_json: bool) -> int:
     if as_json:
         job = await following.end_of(server, name)
         _print_json(job.document)
@@ -183,9 +183,9 @@ async def _followed(server: Server, console: Console, name: str, *, as_json: boo
     return 0 if job.status.state is State.SUCCESS else FAILED
 
 
-def _run(options: ServerOptions, command: Callable[[Server, Console], Awaitable[int]]) -> int:
+def _run(options: ServerOptions, command: Callable[[JobsClient, Console], Awaitable[int]]) -> int:
     async def run() -> int:
-        async with Server(options.login) as server:
+        async with JobsClient(options.login) as server:
             return await command(server, Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False))
 
     try:

@@ -9,14 +9,14 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table
 
 from dashwright.common.errors import SourceFailed
-from dashwright.standalone.jobs.server import Job, Server
+from dashwright.standalone.jobs.client import Job, JobsClient
 from dashwright.standalone.terminal import plain
 
 _ATTEMPTS: Final = 5
 _COUNTS: Final = ("create", "update", "delete", "noop", "error")
 
 
-async def follow(server: Server, name: str) -> AsyncIterator[Job]:
+async def follow(server: JobsClient, name: str) -> AsyncIterator[Job]:
     """Yield the job as it is, then after each change, until it ends.
 
     Raises NotFound if the job does not exist or is deleted.
@@ -41,14 +41,14 @@ async def follow(server: Server, name: str) -> AsyncIterator[Job]:
             await asyncio.sleep(failures)
 
 
-async def end_of(server: Server, name: str) -> Job:
+async def end_of(server: JobsClient, name: str) -> Job:
     """Return the job once it has ended."""
     async for job in follow(server, name):
         last = job
     return last
 
 
-async def show(console: Console, server: Server, name: str) -> Job:
+async def show(console: Console, server: JobsClient, name: str) -> Job:
     """Return the job at its end. Shows a progress bar on a terminal, else a line for each relevant change."""
     shown = _bar if console.is_terminal else _lines
     job = await shown(console, follow(server, name))
