@@ -37,8 +37,8 @@ def test_patterns_mean_what_they_mean_in_a_gitignore(pattern: str, covered: list
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("", "names files or directories"),
-        ("//", "names files or directories"),
+        ("", "must name a file or directory"),
+        ("//", "must name a file or directory"),
         ("a" * 501, "500 characters"),
         ("!a", "other list"),
         ("../a", "'.' or '..'"),

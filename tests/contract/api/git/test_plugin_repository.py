@@ -112,7 +112,7 @@ async def test_any_name_is_reached_over_http(trial: Trial) -> None:
 
 
 async def test_patterns_choose_the_files(trial: Trial) -> None:
-    """A change of them is synced at once and whole; what is left out is as if it were not there, and cannot be written."""
+    """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
     trial.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
     await trial.make()
     await write_from_here(trial)
@@ -123,7 +123,7 @@ async def test_patterns_choose_the_files(trial: Trial) -> None:
     assert set(await stored(trial)) == {"dashboards/MySQL/MySQL_Instance_Summary.json", "dashboards/Insight/Home_Dashboard.json"}
     assert await folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
     code, refused = await trial.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
-    assert (code, "include or exclude" in refused["message"]) == (400, True)
+    assert (code, "not selected by include and exclude" in refused["message"]) == (400, True)
     await trial.change(include=["dashboards/Insight/"], exclude=[])
     assert well(await trial.later())
     assert set(await stored(trial)) == {"dashboards/Insight/Home_Dashboard.json"}
