@@ -110,7 +110,7 @@ class ContainerPostgres:
 
 
 def programs(_folder: Path) -> Path:
-    """Return the folder of the newest PostgreSQL server programs on this host. Raises CannotProvide if there are none."""
+    """Return the folder of the newest PostgreSQL server programs on this host. Raises CannotProvide if PostgreSQL is not installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("postgres")
     for postgres in [*reversed(found), *([Path(on_path).resolve()] if on_path else [])]:

@@ -156,7 +156,7 @@ def _default_management(amqp_url: str) -> str:
 
 
 def programs() -> Path:
-    """Return the folder of RabbitMQ's server programs on this host. Raises CannotProvide if there are none."""
+    """Return the folder of RabbitMQ's server programs on this host. Raises CannotProvide if RabbitMQ is not installed."""
     on_path = shutil.which("rabbitmq-server")
     for folder in [*_PROGRAMS, *([Path(on_path).resolve().parent] if on_path else [])]:
         if (folder / "rabbitmq-server").exists():

@@ -34,7 +34,7 @@ async def test_what_is_done_does_not_come_again(broker: Broker) -> None:
 
 
 async def test_a_retry_comes_back_after_its_delay(broker: Broker) -> None:
-    """The same message arrives under the same key, after the retry delay, with the attempts counted, and is not in the dead letters."""
+    """A retried message is redelivered after its delay, with its key and its attempts counted, and is not dead-lettered."""
     loop = asyncio.get_running_loop()
     handler = Received(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)

@@ -185,7 +185,7 @@ class Host(Protocol):
     async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
         """Write this repository's comment on a pull request, in place of its former one, and return the address of the comment.
 
-        Without ``may_create`` only a former comment is replaced; if there is none, the result is empty.
+        Without ``may_create`` only a former comment is replaced; without one, the result is empty.
         """
         ...
 

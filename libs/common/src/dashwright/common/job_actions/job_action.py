@@ -19,7 +19,7 @@ class JobAction:
 
     #: The action; its options are the member of a JobSpec of the same name.
     action: Action
-    #: A later word that clients use for the action and for its options; empty if there is none.
+    #: A later word that clients use for the action and for its options; empty if the action has no such word.
     later_word: str = ""
     #: ``{}`` is enough as options.
     has_default_options: bool = True

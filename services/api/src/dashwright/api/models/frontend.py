@@ -60,7 +60,7 @@ class FrontendSettings(Shape):
     app_sub_url: str = Field(description="Empty")
     license_info: dict[str, Any] = Field(description="Empty")
     datasources: dict[str, FrontendDataSource] = Field(description="The data sources, by name")
-    default_datasource: str = Field(description="The name of the default data source, empty if there is none")
+    default_datasource: str = Field(description="The name of the default data source, empty if no default is set")
     namespace: str = Field(description="The namespace of the current organization")
 
 

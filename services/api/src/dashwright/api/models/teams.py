@@ -6,7 +6,7 @@ from pydantic import Field, PlainSerializer
 
 from dashwright.common.models.shape import Shape
 
-#: The actions that the caller may do; null if there are none or the caller did not request them.
+#: The actions that the caller may do; null if the list is empty or was not requested.
 AccessControl = Annotated[dict[str, bool], PlainSerializer(lambda actions: actions or None, dict[str, bool] | None)]
 
 

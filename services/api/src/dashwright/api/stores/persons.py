@@ -156,7 +156,7 @@ async def add_star(connection: Connection, user_id: int, org_id: int, dashboard:
 
 
 async def remove_star(connection: Connection, user_id: int, org_id: int, dashboard: str) -> None:
-    """Remove a star. Does nothing if there is none."""
+    """Remove a star. Does nothing if the dashboard is not starred."""
     await connection.execute(_sql.remove_star, user_id, org_id, dashboard)
 
 

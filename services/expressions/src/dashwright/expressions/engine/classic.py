@@ -71,7 +71,7 @@ class ClassicConditions:
 
     @staticmethod
     def of(conditions: Sequence[Condition]) -> "ClassicConditions":
-        """Return the conditions as one expression. Raises BadRequest if there are none."""
+        """Return the conditions as one expression. Raises BadRequest for an empty list."""
         if not conditions:
             raise BadRequest("classic conditions need at least one condition")
         return ClassicConditions(tuple(conditions))

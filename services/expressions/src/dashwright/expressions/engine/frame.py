@@ -59,7 +59,7 @@ class Field:
     name: str
     type: FieldType
     values: NDArray[Any]  #: The slot of a null is NaN, 0, False or None, by the type.
-    nulls: Mask | None = None  #: Marks the nulls; None if there are none.
+    nulls: Mask | None = None  #: Marks the nulls; None without nulls.
     nullable: bool = False
     labels: Labels | None = None
     config: Mapping[str, Any] | None = None

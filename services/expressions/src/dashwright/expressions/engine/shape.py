@@ -40,7 +40,7 @@ def time_field(frame: Frame) -> Field | None:
 
 
 def declared_type(frame: Frame) -> str:
-    """Return the ``type`` in the frame's meta, or an empty text if there is none or its ``typeVersion`` is 0.0."""
+    """Return the ``type`` in the frame's meta, or an empty text if it is missing or its ``typeVersion`` is 0.0."""
     meta = frame.meta or {}
     return str(meta.get("type") or "") if any(meta.get("typeVersion") or ()) else ""
 

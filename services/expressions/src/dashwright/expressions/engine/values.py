@@ -27,7 +27,7 @@ class Cells:
     """
 
     values: Floats
-    nulls: Mask | None = None  #: Marks the nulls; None if there are none.
+    nulls: Mask | None = None  #: Marks the nulls; None without nulls.
 
     @staticmethod
     def of(values: Floats, nulls: Mask | None) -> "Cells":

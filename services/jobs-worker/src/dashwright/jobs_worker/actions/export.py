@@ -95,7 +95,7 @@ class _FileWrite:
     path: str
     #: Versions that git does not have yet, the newest last.
     versions: Sequence[_SpooledVersion]
-    #: Checksum of the present file, None if there is none.
+    #: Checksum of the existing file, None if the file is missing.
     replaces: str | None
 
 

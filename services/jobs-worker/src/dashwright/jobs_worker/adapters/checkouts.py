@@ -145,7 +145,7 @@ class RepositoryCheckouts:
             _require_none_before(repository)
 
     async def head(self, repository: Repository) -> str | None:
-        """Return the newest commit; None if there is none, and for a folder."""
+        """Return the newest commit; None for an empty repository and for a folder."""
         githost = repository.spec.remote
         if repository.spec.type is RepositoryType.LOCAL or githost is None:
             return None

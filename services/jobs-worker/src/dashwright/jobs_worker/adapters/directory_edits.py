@@ -47,7 +47,7 @@ def _edit(checkout: DirectoryCheckout, edits: Sequence[Edit]) -> None:
 
 
 def _check(root: int, edit: Edit, largest: int) -> int | None:
-    """Return the mode of the present file, None if there is none. Raises an error unless the edit fits it. Nothing is changed yet."""
+    """Return the mode of the existing file, None if it is missing. Raises an error unless the edit fits it. Nothing is changed yet."""
     try:
         mode, checksum = _look(root, edit.path, largest)
     except FileNotFoundError:

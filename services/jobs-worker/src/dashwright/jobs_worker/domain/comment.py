@@ -58,9 +58,9 @@ class FileReport:
     comparison: Comparison | None = None
     problems: Sequence[str] = ()
     lint: Sequence[Issue] = ()
-    #: Address of the stored dashboard, empty if there is none.
+    #: Address of the stored dashboard, empty if unknown.
     original: str = ""
-    #: Address of the preview, empty if there is none.
+    #: Address of the preview, empty if unknown.
     preview: str = ""
     pictures: Pictures | None = None
     #: Reason why pictures are missing, empty if none are expected.

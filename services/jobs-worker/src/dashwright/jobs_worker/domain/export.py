@@ -136,7 +136,7 @@ def file_names(item: ExportItem, directory: str) -> Iterator[str]:
 
 
 def slug(title: str) -> str:
-    """Return lowercase letters and digits of any script, joined by hyphens; empty if there are none."""
+    """Return lowercase letters and digits of any script, joined by hyphens; empty without such characters."""
     return _cut(_NO_WORD.sub("-", unicodedata.normalize("NFKC", title).lower())).strip("-")
 
 
@@ -174,7 +174,7 @@ def may_replace(body: bytes, name: str) -> bool:
 
 
 def place(item: ExportItem, directory: str, taken: set[str], is_free: Callable[[str], bool], fault_at: Callable[[str], str]) -> str:
-    """Return the path of a dashboard's file and mark it as taken. Raises BadRequest if there is none.
+    """Return the path of a dashboard's file and mark it as taken. Raises BadRequest if no path is free.
 
     ``fault_at`` returns why a path is unusable.
     """

@@ -24,7 +24,7 @@ class Folders:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def name(self, directory: str) -> str:
-        """Return the folder of a directory; for the root directory the root folder, or empty if there is none."""
+        """Return the folder of a directory; for the root directory the root folder, or empty without one."""
         if directory:
             return self.names.get(directory) or folder_name(self.repository, directory)
         return self.repository if self.rooted else ""

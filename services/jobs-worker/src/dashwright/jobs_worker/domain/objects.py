@@ -23,7 +23,7 @@ class Repository:
     #: Generation of the spec.
     generation: int
     spec: RepositorySpec
-    #: Commit of the last sync, empty if there is none.
+    #: Commit of the last sync, empty before the first sync.
     commit: str = ""
     #: Dashboards from this repository are stored.
     has_dashboards: bool = False

@@ -65,7 +65,7 @@ def webhook_base_url(public_url: str, allowed: AllowedHosts) -> str | None:
 class Hooks:
     """The webhooks of all repositories.
 
-    ``public`` is the address that hosts can reach, None if there is none. ``box`` seals the webhooks' secrets.
+    ``public`` is the address that hosts can reach, None without such an address. ``box`` seals the webhooks' secrets.
     """
 
     def __init__(self, database: Database, host: Host, box: SecretBox, public: str | None) -> None:

@@ -187,7 +187,7 @@ class _ExistingFiles:
     def _listed(self, path: str) -> list[str]:
         """Return the file, or all files below the directory.
 
-        Raises NotFound if there are none, BadRequest if hidden ones would be affected.
+        Raises NotFound for a directory without files, BadRequest if hidden ones would be affected.
         """
         if not paths.is_directory(path):
             if path not in self._there:

@@ -57,7 +57,7 @@ def _touches(repository: pygit2.Repository, commit: pygit2.Commit, path: str) ->
 
 
 def _at(repository: pygit2.Repository, commit: pygit2.Oid, path: str) -> pygit2.Oid | None:
-    """Return the id of the object at a path in a commit; None if there is none."""
+    """Return the id of the object at a path in a commit; None if the path does not exist."""
     found = objects.commit_of(repository, str(commit))
     named = objects.at(repository, objects.tree_of(repository, found), path) if found is not None else None
     return named.id if named is not None else None

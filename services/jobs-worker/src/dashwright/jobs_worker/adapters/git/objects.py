@@ -37,7 +37,7 @@ def commit_of(repository: pygit2.Repository, sha: str) -> pygit2.Commit | None:
 
 
 def tree_of(repository: pygit2.Repository, commit: pygit2.Commit, directory: str = "") -> pygit2.Tree:
-    """Return the root tree of a commit, or that of a directory; the empty tree if there is none.
+    """Return the root tree of a commit, or that of a directory; the empty tree if it does not exist.
 
     Raises BadRequest if a part of the path is not a directory, TooLarge, and KeyError if the copy lacks it.
     """

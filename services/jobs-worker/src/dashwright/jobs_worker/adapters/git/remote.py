@@ -226,7 +226,7 @@ class Remote:
         return await asyncio.to_thread(_branches, stdout)
 
     async def head(self, branch: str, folder: Path) -> str | None:
-        """Return the commit of a branch (empty: the host's HEAD); None if there is none."""
+        """Return the commit of a branch (empty: the host's HEAD); None if it does not exist."""
         reference = f"refs/heads/{branch}" if branch else "HEAD"
         stdout = await self.run("ls-remote", self.url, reference, folder=folder)
         return await asyncio.to_thread(_commit_of, stdout, reference)

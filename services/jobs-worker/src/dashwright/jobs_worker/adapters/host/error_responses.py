@@ -68,7 +68,7 @@ def error_for(refused: Refused, secrets: Sequence[str] = ()) -> DashwrightError:
 
 
 def _message(refused: Refused) -> str:
-    """Return the host's own message with those of each fault; empty if there is none."""
+    """Return the host's own message with those of each fault; empty if the response has no message."""
     try:
         body: Any = orjson.loads(refused.body)
     except orjson.JSONDecodeError:

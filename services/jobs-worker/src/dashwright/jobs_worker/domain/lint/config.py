@@ -38,7 +38,7 @@ class Waiver(Shape):
     """A waiver of a rule, with its reason."""
 
     reason: str | None = None
-    #: Places where the rule is waived; everywhere if there are none.
+    #: Places where the rule is waived; everywhere if the list is empty.
     entries: Annotated[list[WaivedPlace], Field(max_length=1000)] | None = None
 
     def covers(self, dashboard: str, finding: Finding) -> bool:
